@@ -113,7 +113,8 @@ def measure(job: str, version: str, home: Path, how: How = LIVE) -> tuple[float,
     if how.is_to_record:
         record(application, recording(job, version))
     event = application.merged(is_log_alone=how.is_log_alone)
-    return application.seconds, compare(truth, event, application.work)
+    evidence = "event_log" if how.is_log_alone else "all"
+    return application.seconds, compare(truth, event, application.work, evidence)
 
 
 def jobs_to_run() -> list[str]:

@@ -18,6 +18,7 @@ rendering = importlib.import_module("generator.rendering")
 running = importlib.import_module("generator.running")
 shrinking = importlib.import_module("generator.shrinking")
 model = importlib.import_module("generator.model")
+names = importlib.import_module("generator.names")
 rows = importlib.import_module("generator.rows")
 groups = importlib.import_module("generator.groups")
 joins = importlib.import_module("generator.joins")
@@ -65,6 +66,16 @@ def test_every_operation_is_used_and_every_program_is_python() -> None:
     assert {each.kind for each in programs.OPERATIONS} <= used
 
 
+def test_odd_names_and_texts_reach_every_operation() -> None:
+    odd: set[str] = set()
+    for seed in range(1, 600):
+        for step in programs.generate(seed).steps:
+            text = repr(sorted(step.arguments.items(), key=lambda pair: pair[0]))
+            if any(repr(names.quoted(name))[1:-2] in text for name in names.NAMES):
+                odd.add(step.operation.kind)
+    assert {each.kind for each in programs.OPERATIONS} - odd <= {"cache", "limit"}
+
+
 def test_the_model_knows_nothing_of_the_merge() -> None:
     folder = Path(__file__).parent / "generator"
     assert not [
@@ -101,7 +112,7 @@ def test_what_decides_about_a_column_decides_about_the_rows_that_are_chosen_by_i
 
 
 def test_a_sort_counts_unless_something_above_makes_it_superfluous() -> None:
-    by_day = {"by": ["day ASC"], "form": "sort"}
+    by_day = {"by": [("day", "ASC")], "form": "sort"}
     frame = rows.Sort().trace(by_day, table("orders").only(["day", "amount"]))
     assert told(frame)["*"] == (set(), {"orders.day"}, set())
     total = groups.Aggregate(Expression("sum(amount)", "double", ("amount",)), is_indifferent=False)
@@ -196,7 +207,12 @@ def test_an_optional_edge_is_neither_missing_nor_too_much() -> None:
 
 def test_the_smallest_program_that_fails_is_found() -> None:
     """As if every program that sorts failed."""
-    seed = next(seed for seed in range(1, 500) if {"sort", "join"} <= set(programs.generate(seed).kinds))
+
+    def is_fit(seed: int) -> bool:
+        kinds = set(programs.generate(seed).kinds)
+        return {"sort", "join"} <= kinds <= {"sort", "join", "filter", "limit", "drop", "source", "write path"}
+
+    seed = next(filter(is_fit, range(1, 5000)))
 
     def run(tried: Any) -> Any:
         return [running.Outcome(each, too_much=("direct a.x < b.y",) if "sort" in each.kinds else ()) for each in tried]
@@ -204,3 +220,35 @@ def test_the_smallest_program_that_fails_is_found() -> None:
     (found,) = shrinking.shrink(run([programs.generate(seed)]), run, 12)
     assert found.is_fault
     assert [kind for kind in found.program.kinds if not kind.startswith("write")] == ["sort", "source"]
+
+
+@pytest.mark.parametrize("name", [*names.NAMES, "plain_1", "order_id"])
+def test_a_name_is_quoted_and_bare_again(name: str) -> None:
+    quoted = names.quoted(name)
+    assert names.bare(quoted) == name
+    assert names.parts(quoted) == [quoted]
+    assert names.parts(f"{quoted}.city") == [quoted, "city"]
+
+
+def test_what_a_python_function_makes_of_rows_comes_from_all_of_them() -> None:
+    frames = importlib.import_module("generator.frames")
+    arguments = {"names": ["status", "amount"], "by": "status", "types": ["string", "double"]}
+    both = {"orders.status", "orders.amount"}
+    assert told(frames.PythonRows().trace(arguments, table("orders"))) == {
+        "status": (both, set(), set()),
+        "amount": (both, set(), set()),
+        "*": (set(), {"orders.status"}, set()),
+    }
+
+
+def test_groups_by_an_expression_are_decided_by_its_columns() -> None:
+    unaliased = importlib.import_module("generator.unaliased")
+    total = groups.Aggregate(Expression("sum(amount)", "double", ("amount",)), is_indifferent=False)
+    key = Expression("year(day)", "int", ("day",))
+    arguments = {"key": key, "name": "y", "items": [(total, "`sum(v)`")], "form": ""}
+    frame = unaliased.GroupByExpression().trace(arguments, table("orders"))
+    assert told(frame) == {
+        "y": ({"orders.day"}, set(), set()),
+        "`sum(v)`": ({"orders.amount"}, set(), set()),
+        "*": (set(), {"orders.day"}, set()),
+    }

@@ -78,6 +78,20 @@ def test_precision_and_recall_are_shares_of_what_is_said_and_of_what_is_true() -
     assert truth_event.Score(0, (), ()).precision == truth_event.Score(0, (), ()).recall == 1
 
 
+@pytest.mark.parametrize("facet", ["sparkLineage_unknownDatasets", "sparkLineage_unreadPlans"])
+def test_what_must_be_counted_is_missing_where_an_event_has_no_count(facet: str) -> None:
+    counted, parts = truth(counted=["all"]), "commands" if facet.endswith("Datasets") else "parts"
+    assert wrong(counted, event()) == {"counted": (("all",), ())}
+    assert wrong(counted, event(run={"facets": {facet: {parts: [{"name": "x", "count": 1}]}}})) == {}
+
+
+def test_what_must_be_counted_of_other_evidence_is_not_compared() -> None:
+    scores = truth_event.compare(truth(counted=["event_log"]), event(), HOME)
+    assert scores["counted"] == truth_event.Score(0, (), ())
+    scores = truth_event.compare(truth(counted=["event_log"]), event(), HOME, "event_log")
+    assert scores["counted"].missing == ("event_log",)
+
+
 def test_changes_in_another_order_are_other_facts() -> None:
     assert truth_file.ordered(["create a", "drop a"]) != truth_file.ordered(["drop a", "create a"])
     assert len({fact for fact in truth_file.ordered(["create a"] * 2) if "comes after" not in fact}) == 2
@@ -90,7 +104,9 @@ def test_a_hundred_datasets_are_written_as_one(monkeypatch: pytest.MonkeyPatch, 
     assert names == {("file", f"/job/in/{number}.csv"): f"f{number}" for number in ("08", "09", "10")}
 
 
-@pytest.mark.parametrize("text", ["input = []", "[outputs.a]\nrow = 1", "[datasets]\na = 'a'\n[outputs.b]"])
+@pytest.mark.parametrize(
+    "text", ["input = []", "counted = ['log']", "[outputs.a]\nrow = 1", "[datasets]\na = 'a'\n[outputs.b]"]
+)
 def test_a_truth_that_says_what_nobody_reads_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
 ) -> None:

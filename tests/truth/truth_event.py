@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from truth_file import MEASURES, STATED, WHOLE, Facts, Name, Truth, ordered
+from truth_file import EVIDENCE, MEASURES, STATED, WHOLE, Facts, Name, Truth, ordered
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,12 @@ class Score:
         return Score(self.right + other.right, self.missing + other.missing, self.too_much + other.too_much)
 
 
-def compare(truth: Truth, event: Mapping[str, Any], directory: Path) -> dict[str, Score]:
-    """Score each measure of an event about the job that ran in ``directory``."""
+def compare(truth: Truth, event: Mapping[str, Any], directory: Path, evidence: str = "all") -> dict[str, Score]:
+    """Score each measure of an event about the job that ran in ``directory``; ``evidence`` is what it was made from."""
     observed = facts_of(event, truth.names(directory), directory)
-    beyond = {(each["measure"], each["fact"]) for each in truth.without_evidence}
+    observed["counted"] = {evidence} if is_counted(event) else set()
+    other = {("counted", each) for each in EVIDENCE if each != evidence}
+    beyond = {(each["measure"], each["fact"]) for each in truth.without_evidence} | other
     scores = {}
     for measure in (*MEASURES, *STATED):
         expected = {fact for fact in truth.facts[measure] if (measure, fact) not in beyond}
@@ -87,6 +89,14 @@ def facts_of(event: Mapping[str, Any], aliases: Mapping[Name, str], directory: P
     for entry in job_facets.get("lineage", {}).get("entries", []):
         facts["feeds"] |= {f"{called(entry)} < {called(fed)}" for fed in entry.get("inputs", [])}
     return facts
+
+
+def is_counted(event: Mapping[str, Any]) -> bool:
+    """Whether an event has at least one count of what it leaves unnamed."""
+    facets = event["run"].get("facets", {})
+    unknown = facets.get("sparkLineage_unknownDatasets", {}).get("commands", [])
+    unread = facets.get("sparkLineage_unreadPlans", {}).get("parts", [])
+    return any(each["count"] > 0 for each in (*unknown, *unread))
 
 
 def _edges(lineage: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

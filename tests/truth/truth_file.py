@@ -17,7 +17,9 @@ FIELD = Path(__file__).parent / "field"
 WHOLE = "*"
 # Compared in every job, and only where the truth states them.
 MEASURES = ("state", "inputs", "outputs", "attempted", "direct", "indirect")
-STATED = ("rows", "feeds", "write", "catalog")
+STATED = ("rows", "feeds", "write", "catalog", "counted")
+# What an event is made from: the listener and the event log, or the event log alone.
+EVIDENCE = ("all", "event_log")
 
 # Which Spark releases a program is run on: those that the package supports.
 VERSIONS = ("3.5", "4.0", "4.1", "4.2")
@@ -36,7 +38,17 @@ PACKAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "hudi": {"3.5": ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",)},
     "h2": dict.fromkeys(VERSIONS, ("com.h2database:h2:2.4.240",)),
-}
+    "kafka": {
+        "3.5": (
+            "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.2", "org.apache.kafka:kafka-clients:3.4.1",
+            "org.apache.spark:spark-token-provider-kafka-0-10_2.12:3.5.2", "org.apache.commons:commons-pool2:2.11.1",
+        ),
+        "4.2": (
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0", "org.apache.kafka:kafka-clients:3.9.2",
+            "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.2.0", "org.apache.commons:commons-pool2:2.13.1",
+        ),
+    },
+}  # fmt: skip
 
 _NUMBERS = re.compile(r"\{(\d+)\.\.(\d+)\}")
 
@@ -51,7 +63,8 @@ class Truth:
     """The truth about one job; a fact is a line of text, in which a dataset is called by its alias.
 
     A dataset has several names where the event log alone knows it by another than the listener.
-    ``packages`` are names of ``PACKAGES``, ``spark`` the releases that the program is written for.
+    ``packages`` are names of ``PACKAGES``, ``spark`` the releases that the program is written for. ``counted`` names
+    the ``EVIDENCE`` that leaves a dataset or a column of the program unnamed: the event must count it.
     """
 
     job: str
@@ -68,6 +81,7 @@ class Truth:
     inputs: list[str] = field(default_factory=list)
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     attempted: list[str] = field(default_factory=list)
+    counted: list[str] = field(default_factory=list)
     catalog: list[dict[str, str]] | None = None
     without_evidence: list[dict[str, str]] = field(default_factory=list)
 
@@ -104,6 +118,7 @@ class Truth:
                 f"{each['change']} {each.get('view') or each.get('database') or self._known(each['dataset'])}"
                 for each in self.catalog or ()
             ),
+            "counted": set(self.counted),
         }
         return facts
 
@@ -111,6 +126,8 @@ class Truth:
         """Whether the truth says anything about what this fact is about."""
         if measure == "catalog":
             return self.catalog is not None
+        if measure == "counted":
+            return fact in self.counted
         return measure in MEASURES or measure in self.outputs.get(fact.partition(" ")[0], {})
 
     def names(self, directory: Path) -> dict[Name, str]:
@@ -161,6 +178,9 @@ def read_truth(job: str) -> Truth:
         message = f"{path.name}: {error}"
         raise ValueError(message) from error
     _check(truth.outputs, path.name)
+    if unknown := set(truth.counted) - set(EVIDENCE):
+        message = f"{path.name}: counted has unknown evidence {sorted(unknown)}"
+        raise ValueError(message)
     return truth
 
 

@@ -9,11 +9,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from truth_file import Truth
 
 LIMIT_SECONDS = 600
+# One broker at a time: a topic's name has its port.
+KAFKA_PORT = 29092
+_KAFKA = Lock()
 MASTER = "local[2]"
 # Small data: to start takes longer than the work. This halves it, in spark-submit's own two JVMs too.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
@@ -82,13 +87,13 @@ def run_job(truth: Truth, version: str, home: Path) -> Application:
     jars = [_jar(coordinate) for coordinate in truth.jars(version)]
     # Delta's jar holds its Python as well.
     env = _env(environment(version)) | {"PYTHONPATH": os.pathsep.join(jars)}
-    _lay_out(truth, home / "work", jars, env)
     command = _command(truth, home, jars, env)
-    if "--driver-class-path" in command:
-        # The listener is on it: other Java options suit this one than suit a driver without.
-        env["SPARK_SUBMIT_OPTS"] = os.environ.get("SPARK_LINEAGE_TRUTH_LISTENER_OPTS", "")
-    started = time.monotonic()
-    with (home / "driver.log").open("w") as log:
+    with _broker(truth), (home / "driver.log").open("w") as log:
+        _lay_out(truth, home / "work", jars, env)
+        if "--driver-class-path" in command:
+            # The listener is on it: other Java options suit this one than suit a driver without.
+            env["SPARK_SUBMIT_OPTS"] = os.environ.get("SPARK_LINEAGE_TRUTH_LISTENER_OPTS", "")
+        started = time.monotonic()
         exit_code = subprocess.run(
             [*command, str(truth.program), str(home / "work")],
             cwd=home / "work", env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -155,6 +160,19 @@ def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str]) 
 
 def _conf(truth: Truth, work: Path) -> dict[str, str]:
     return {key: value.replace("{dir}", str(work)) for key, value in (CONF | truth.conf).items()}
+
+
+@contextmanager
+def _broker(truth: Truth) -> Iterator[None]:
+    """Run a Kafka broker at the place that the programs name, where a program needs one."""
+    if "kafka" not in truth.packages:
+        yield
+        return
+    sys.path.append(str(Path(__file__).parents[1] / "backends"))
+    from lineage_backends.kafka import kafka
+
+    with _KAFKA, kafka(KAFKA_PORT):
+        yield
 
 
 def _lay_out(truth: Truth, work: Path, jars: list[str], env: Mapping[str, str]) -> None:

@@ -75,12 +75,13 @@ class Kafka:
 
 
 @contextmanager
-def kafka() -> Iterator[Kafka]:
-    """Run a broker; its data is gone afterwards."""
+def kafka(open_port: int | None = None) -> Iterator[Kafka]:
+    """Run a broker, whose open listener has this port if one is given; its data is gone afterwards."""
     home = Path(tempfile.mkdtemp(prefix="spark-lineage-kafka-"))
     try:
         classpath = f"{jars('kafka', COORDINATES)}/*"
         sasl, plain, controller = free_ports(3)
+        plain = open_port or plain
         properties = home / "server.properties"
         properties.write_text(_properties(home / "data", sasl, plain, controller))
         program = [java(), *JVM, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", classpath]

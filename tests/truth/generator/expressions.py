@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from generator.model import Column, Edges, Frame
+from generator.names import LITERALS, NAMES, is_field, literal, quoted
 
 NUMBERS = ("int", "bigint", "double")
 ARRAYS = ("array<int>", "array<string>")
@@ -51,13 +52,26 @@ class Draw:
 
     random: Random
     used: int = 0
-    _functions: dict[str, list[Callable[[Frame], Expression | None]]] = field(default_factory=dict)
+    _odd: set[str] = field(default_factory=set)
 
     def name(self) -> str:
         """A column name that no column has."""
         self.used += 1
+        if self.chance(0.4):
+            odd = self.random.choice(NAMES)
+            is_new = odd not in self._odd
+            self._odd.add(odd)
+            return quoted(odd if is_new else f"{odd} {self.used}")
         stem = self.random.choice(["total", "label", "flag", "part", "value", "key", "mark", "Item", "x", "note"])
         return f"{stem}_{self.used}"
+
+    def odd_text(self) -> str:
+        """A text that looks like a part of a plan."""
+        return self.random.choice(LITERALS)
+
+    def text(self) -> str:
+        """A text that looks like a part of a plan, as SQL takes it."""
+        return literal(self.odd_text())
 
     def chance(self, share: float) -> bool:
         """True so often."""
@@ -88,7 +102,7 @@ class Draw:
         found = self.names_of(frame, *types, plain=plain)
         return found[0] if found else None
 
-    def condition(self, frame: Frame, depth: int = 1) -> Expression | None:
+    def condition(self, frame: Frame, depth: int = 1) -> Expression | None:  # noqa: C901
         """A condition that holds for some rows."""
         if depth and self.chance(0.3):
             return self._combined(frame)
@@ -99,6 +113,8 @@ class Draw:
         if name is None:
             return None
         column = frame[name]
+        if column.type == "string" and self.chance(0.3):
+            return self._compared(name)
         match column.type:
             case "string":
                 forms = ["{} LIKE '%a%'", "{} IN ('paid', 'open', 'north', 'x')", "length({}) > 2", "{} > 'b'"]
@@ -112,9 +128,20 @@ class Draw:
                 forms = ["array_contains({}, 'paid')", "{}[0] > 'b'"]
             case _:
                 forms = ["{} > 1", "{} BETWEEN 0 AND 20", "{} IN (1, 2, 3, 5, 10)", "{} % 2 = 1"]
-        if column.is_nullable and "." not in name:
+        if column.is_nullable and not is_field(name):
             forms.append("{} IS NOT NULL")
         return Expression(self.random.choice(forms).format(name), "boolean", (name,))
+
+    def _compared(self, name: str) -> Expression:
+        """A string against an odd text."""
+        text = self.text()
+        forms = (
+            f"{name} <> {text}",
+            f"{name} > {text}",
+            f"NOT contains({name}, {text})",
+            f"{name} NOT IN ({text}, 'b')",
+        )
+        return Expression(self.random.choice(forms), "boolean", (name,))
 
     def _combined(self, frame: Frame) -> Expression | None:
         one, other = self.condition(frame, 0), self.condition(frame, 0)
@@ -262,8 +289,25 @@ def _json(draw: Draw, frame: Frame) -> Expression | None:
     return Expression("to_json(struct({}, {}))".format(*pair), "string", pair) if pair else None
 
 
+def _odd_text(draw: Draw, frame: Frame) -> Expression | None:
+    """A text that looks like a part of a plan, beside a column, in its place, and in the branches of a CASE."""
+    name, text = draw.one(frame, "string"), draw.text()
+    if name is None:
+        return None
+    pair = draw.two(frame, "string")
+    if pair and draw.chance(0.4):
+        case = f"CASE WHEN {pair[0]} = {text} THEN ({pair[1]}) ELSE {draw.text()} END"
+        return Expression(case, "string", pair[1:], pair[:1])
+    forms = (f"concat({name}, {text})", f"{text} || {name}", f"replace({name}, {text}, {draw.text()})")
+    numbers = (f"instr({name}, {text})", f"locate({text}, {name})")
+    if draw.chance(0.3):
+        return Expression(draw.random.choice(numbers), "int", (name,))
+    return Expression(draw.random.choice(forms), "string", (name,))
+
+
 def _literal(draw: Draw, frame: Frame) -> Expression | None:
     kinds = [
+        (draw.text(), "string"),
         ("'x, (#1'", "string"),
         ("7", "int"),
         ("1.5D", "double"),
@@ -279,6 +323,7 @@ def _comparison(draw: Draw, frame: Frame) -> Expression | None:
 
 MAKERS: Sequence[Maker] = (
     *[_of_one] * 5, *[_of_two] * 3, _mixed, *[_branches] * 2, _three_branches, _labels, *[_nulls] * 2, _struct, _json,
+    *[_odd_text] * 3,
     _literal, _comparison,
 )  # fmt: skip
 

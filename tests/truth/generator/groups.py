@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from generator.expressions import NUMBERS, Draw, Expression
 from generator.model import Column, Frame, Removable, new_token
+from generator.names import bare, is_field, literal
 from generator.operation import Arguments, Operation
 
 # Type of the argument, text, type of the result, and whether the same row twice changes nothing, as Spark sees it.
@@ -68,7 +69,7 @@ def keys_of(draw: Draw, frame: Frame, number: int) -> list[str]:
     """Columns to group by, which come from different sources."""
     found: list[str] = []
     for name in draw.names_of(frame, *NUMBERS, "string", "date", "boolean"):
-        if not frame[name].edges.all & frame.edges(found).all and "." not in name:
+        if not frame[name].edges.all & frame.edges(found).all and not is_field(name):
             found.append(name)
     return found[:number]
 
@@ -115,9 +116,10 @@ class GroupBy(Operation):
         return result.decided_by([having]) if having in names else result
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        items = ", ".join(f"f.expr({each.text!r}).alias({name!r})" for each, name in arguments["items"])
+        items = ", ".join(f"f.expr({each.text!r}).alias({bare(name)!r})" for each, name in arguments["items"])
         keys = ", ".join(repr(key) for key in arguments["keys"])
-        having = f".where('{arguments['having']} > 0')" if arguments["having"] else ""
+        condition = f"{arguments['having']} > 0"
+        having = f".where({condition!r})" if arguments["having"] else ""
         if arguments["form"] == "GROUPING SETS":
             return None
         method = {"ROLLUP": "rollup", "CUBE": "cube"}.get(arguments["form"], "groupBy")
@@ -148,7 +150,7 @@ class Pivot(Operation):
         keys = keys_of(draw, frame, 1)
         names = [name for name in draw.names_of(frame, "string") if not frame[name].edges.all & frame.edges(keys).all]
         of = draw.one(frame, "double")
-        if not keys or not names or of is None or frame.is_row or "." in names[0] or "." in of:
+        if not keys or not names or of is None or frame.is_row or is_field(names[0]) or is_field(of):
             return None
         if frame[of].edges.all & frame.edges([*keys, names[0]]).all:
             return None
@@ -157,7 +159,8 @@ class Pivot(Operation):
             "by": names[0],
             "of": of,
             "function": draw.random.choice(["sum", "max"]),
-            "names": ["paid", "open"],
+            "values": ["paid", draw.odd_text()],
+            "names": [draw.name(), draw.name()],
         }
 
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
@@ -178,14 +181,19 @@ class Pivot(Operation):
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
         key, by, of, function = (arguments[each] for each in ("key", "by", "of", "function"))
-        return f"{names[0]}.groupBy({key!r}).pivot({by!r}, {arguments['names']}).{function}({of!r})"
+        made = ", ".join(repr(bare(name)) for name in (key, *arguments["names"]))
+        return f"{names[0]}.groupBy({key!r}).pivot({by!r}, {arguments['values']}).{function}({of!r}).toDF({made})"
 
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
         key, by, of, function = (arguments[each] for each in ("key", "by", "of", "function"))
-        values = ", ".join(f"'{name}'" for name in arguments["names"])
+        pairs = zip(arguments["values"], arguments["names"], strict=True)
+        values = ", ".join(f"{literal(value)} AS {name}" for value, name in pairs)
         return (
             f"SELECT * FROM (SELECT {key}, {by}, {of} FROM {names[0]}) PIVOT ({function}({of}) FOR {by} IN ({values}))"
         )
+
+    def smaller(self, arguments: Arguments) -> list[Arguments]:
+        return []
 
 
 OPERATIONS: tuple[Operation, ...] = (GroupBy(), Pivot())

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from generator.expressions import Draw
 from generator.model import Column, Edges, Frame, Removable, new_token
+from generator.names import bare, is_field
 from generator.operation import Arguments, Operation
 
 KINDS = ("inner", "inner", "left", "left", "right", "full", "left_semi", "left_anti")
@@ -20,8 +21,8 @@ def key_pair(draw: Draw, left: Frame, right: Frame) -> tuple[str, str] | None:
     """A column of each that can be compared."""
     kinds = (("int", "bigint"), ("string",), ("date",))
     for group in draw.random.sample(kinds, len(kinds)):
-        one = [name for name in draw.names_of(left, *group) if "." not in name]
-        other = [name for name in draw.names_of(right, *group) if "." not in name]
+        one = [name for name in draw.names_of(left, *group) if not is_field(name)]
+        other = [name for name in draw.names_of(right, *group) if not is_field(name)]
         if one and other:
             return one[0], other[0]
     return None
@@ -163,7 +164,7 @@ class JoinUsing(Operation):
         return replace(whole, columns=columns | {name: other[old] for old, name in arguments["theirs"]})
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        one, right = arguments["keys"][0], self._right(arguments)
+        one, right = bare(arguments["keys"][0]), self._right(arguments)
         return f"{names[0]}.join({names[1]}.selectExpr({', '.join(map(repr, right))}), {one!r}, {arguments['kind']!r})"
 
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
@@ -195,7 +196,8 @@ class CrossJoin(Operation):
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
         ((old, name),) = arguments["theirs"]
-        return f"{names[0]}.limit(20).crossJoin({names[1]}.limit(5).selectExpr('{old} AS {name}'))"
+        kept = f"{old} AS {name}"
+        return f"{names[0]}.limit(20).crossJoin({names[1]}.limit(5).selectExpr({kept!r}))"
 
 
 class SetOperation(Operation):

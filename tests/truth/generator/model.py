@@ -11,6 +11,8 @@ from functools import reduce
 from itertools import count
 from operator import or_
 
+from generator.names import parts
+
 Sources = frozenset[str]
 NONE: Sources = frozenset()
 _ids = count(1)
@@ -106,9 +108,11 @@ class Frame:
         """
         if name in self.columns:
             return self.columns[name]
-        whole, _, part = name.partition(".")
+        whole, *part = parts(name)
+        if not part:
+            raise KeyError(name)
         column = self.columns[whole]
-        kind, edges = column.fields[part]
+        kind, edges = column.fields[part[0]]
         edges |= Edges(may=column.edges.all - edges.all)
         return Column(kind, edges, is_plain=column.is_plain, tokens=column.tokens)
 

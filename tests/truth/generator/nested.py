@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from generator.expressions import Draw, Expression
 from generator.model import Column, Edges, Frame
+from generator.names import bare, is_field, literal
 from generator.operation import Arguments, Operation
 
 _PAIR = "array<struct<sku:string,qty:int>>"
@@ -31,7 +32,7 @@ class Explode(Operation):
         (frame,) = frames
         for kind, text, types in draw.random.sample(_GENERATORS, len(_GENERATORS)):
             name = draw.one(frame, kind)
-            if name is None or "." in name:
+            if name is None or is_field(name):
                 continue
             kept = draw.random.sample(list(frame.columns), min(len(frame.columns), 3))
             made = [(draw.name(), each) for each in types]
@@ -73,7 +74,7 @@ class Stack(Operation):
     def pick(self, draw: Draw, *frames: Frame) -> Arguments | None:
         (frame,) = frames
         pair = draw.two(frame, "int", "double", "string", "date")
-        if pair is None or any("." in name for name in pair):
+        if pair is None or any(is_field(name) for name in pair):
             return None
         kept = [name for name in draw.random.sample(list(frame.columns), len(frame.columns)) if name not in pair][:2]
         form = draw.random.choice(["stack", "unpivot"])
@@ -95,7 +96,7 @@ class Stack(Operation):
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
         pair, kept, (key, value) = (arguments[each] for each in ("pair", "kept", "names"))
         if arguments["form"] == "unpivot":
-            return f"{names[0]}.unpivot({kept}, {list(pair)}, {key!r}, {value!r})"
+            return f"{names[0]}.unpivot({kept}, {list(pair)}, {bare(key)!r}, {bare(value)!r})"
         called = f"{self._stack(pair)} AS ({key}, {value})"
         return f"{names[0]}.selectExpr({', '.join(repr(each) for each in [*kept, called])})"
 
@@ -107,7 +108,7 @@ class Stack(Operation):
         return f"SELECT {listed} FROM {names[0]} LATERAL VIEW {self._stack(pair)} g AS {key}, {value}"
 
     def _stack(self, pair: tuple[str, str]) -> str:
-        return f"stack(2, '{pair[0]}', {pair[0]}, '{pair[1]}', {pair[1]})"
+        return f"stack(2, {literal(bare(pair[0]))}, {pair[0]}, {literal(bare(pair[1]))}, {pair[1]})"
 
 
 class TakeApart(Operation):

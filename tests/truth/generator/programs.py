@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from generator import groups, joins, nested, rows, sources, subqueries, windows, writes
+from generator import frames, groups, joins, nested, rows, sources, subqueries, unaliased, windows, writes
 from generator.expressions import Draw
 from generator.model import Frame, Output
 from generator.operation import Arguments, Operation
 
 OPERATIONS = (
     *rows.OPERATIONS, *groups.OPERATIONS, *windows.OPERATIONS, *joins.OPERATIONS, *nested.OPERATIONS,
-    *subqueries.OPERATIONS,
+    *subqueries.OPERATIONS, *unaliased.OPERATIONS, *frames.OPERATIONS,
 )  # fmt: skip
 
 
@@ -91,14 +91,14 @@ def generate(seed: int) -> Program:
         for _ in range(20):
             operation = draw.random.choice(OPERATIONS)
             others = [draw.random.choice(list(state.frames)[-4:]) for _ in range(operation.reads - 1)]
-            frames = [state.frames[each] for each in (current, *others)]
-            if others and any(frame.is_row for frame in frames):
+            inputs = [state.frames[each] for each in (current, *others)]
+            if others and any(frame.is_row for frame in inputs):
                 # Spark makes a scalar subquery of what has one row: the edges of its rows become those of its columns.
                 continue
             if isinstance(operation, rows.Cache) and _has_scalar(steps, current):
                 # Spark prints the plans of scalar subqueries of cached data nowhere, and the listener does not look.
                 continue
-            arguments = operation.pick(draw, *frames)
+            arguments = operation.pick(draw, *inputs)
             if arguments is None:
                 continue
             way = _way(draw, operation, arguments, len(others) + 1, prefers_sql=prefers_sql)

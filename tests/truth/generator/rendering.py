@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from generator import writes
+from generator.names import query_text
 from generator.programs import Program, Step
 
 HEAD = """from pyspark.sql import SparkSession
@@ -46,7 +47,7 @@ class _Rendering:
             for read in step.reads:
                 yield from self._as_view(read)
             sql = step.operation.sql_text(step.arguments, *step.reads)
-            yield f'{step.makes} = spark.sql(r"""{sql}""")'
+            yield f"{step.makes} = spark.sql({query_text(sql)})"
         else:
             yield f"{step.makes} = {step.operation.frame_text(step.arguments, *step.reads)}"
 
@@ -59,7 +60,7 @@ class _Rendering:
             for read in self._queries[part][1]:
                 yield from self._as_view(read)
         head = "WITH " + ",\n".join(f"{part} AS ({self._queries[part][0]})" for part in ctes) + "\n" if ctes else ""
-        yield f'{name} = spark.sql(r"""{head}{self._queries[last][0]}""")'
+        yield f"{name} = spark.sql({query_text(head + self._queries[last][0])})"
         del self._queries[name]
 
     def _as_view(self, name: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from generator.expressions import Draw, Expression, columns_of, copies
 from generator.model import Edges, Frame, Removable, new_token
+from generator.names import bare
 from generator.operation import Arguments, Operation
 
 
@@ -28,7 +29,7 @@ class Select(Operation):
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
         if arguments["form"] == "selectExpr":
             return f"{names[0]}.selectExpr({', '.join(repr(columns_of([item])) for item in arguments['items'])})"
-        items = (f"f.expr({each.text!r}).alias({name!r})" for each, name in arguments["items"])
+        items = (f"f.expr({each.text!r}).alias({bare(name)!r})" for each, name in arguments["items"])
         return f"{names[0]}.select({', '.join(items)})"
 
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
@@ -52,7 +53,7 @@ class WithColumn(Operation):
         return replace(frame, columns={**frame.columns, arguments["name"]: arguments["made"].column(frame)})
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        return f"{names[0]}.withColumn({arguments['name']!r}, f.expr({arguments['made'].text!r}))"
+        return f"{names[0]}.withColumn({bare(arguments['name'])!r}, f.expr({arguments['made'].text!r}))"
 
 
 class LateralAlias(Operation):
@@ -111,28 +112,25 @@ class Sort(Operation):
         if not names or frame.is_row:
             return None
         by = [
-            f"{name} {draw.random.choice(['ASC', 'DESC', 'DESC NULLS LAST'])}"
+            (name, draw.random.choice(["ASC", "DESC", "DESC NULLS LAST"]))
             for name in names[: draw.random.randint(1, 2)]
         ]
         return {"by": by, "form": draw.random.choice(["sort", "limit", "limit", "within"])}
 
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
         (frame,) = frames
-        sorted_frame = replace(
-            frame.unordered(), order=frame.edges(each.partition(" ")[0] for each in arguments["by"]).deciding
-        )
+        sorted_frame = replace(frame.unordered(), order=frame.edges(name for name, _ in arguments["by"]).deciding)
         return sorted_frame.anchored() if arguments["form"] == "limit" else sorted_frame
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        by = ", ".join(
-            f"f.expr({name!r}).{_order(way)}()" for name, _, way in (each.partition(" ") for each in arguments["by"])
-        )
+        by = ", ".join(f"f.expr({name!r}).{_order(way)}()" for name, way in arguments["by"])
         method = "sortWithinPartitions" if arguments["form"] == "within" else "orderBy"
         return f"{names[0]}.{method}({by})" + (".limit(7)" if arguments["form"] == "limit" else "")
 
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
         how = "SORT BY" if arguments["form"] == "within" else "ORDER BY"
-        query = f"SELECT * FROM {names[0]} {how} {', '.join(arguments['by'])}"
+        by = ", ".join(f"{name} {way}" for name, way in arguments["by"])
+        query = f"SELECT * FROM {names[0]} {how} {by}"
         return query + (" LIMIT 7" if arguments["form"] == "limit" else "")
 
 
@@ -195,7 +193,8 @@ class Distinct(Operation):
         return replace(frame, columns=columns, keys=unique, removable=removable)
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        return f"{names[0]}.dropDuplicates({arguments['by']})" if arguments["by"] else f"{names[0]}.distinct()"
+        by = [bare(name) for name in arguments["by"]]
+        return f"{names[0]}.dropDuplicates({by})" if by else f"{names[0]}.distinct()"
 
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
         return None if arguments["by"] else f"SELECT DISTINCT * FROM {names[0]}"
@@ -214,8 +213,8 @@ class Arrange(Operation):
     FORMS = (
         ".repartition(3)",
         ".coalesce(1)",
-        ".repartition(2, '{}')",
-        ".repartitionByRange(2, '{}')",
+        ".repartition(2, {!r})",
+        ".repartitionByRange(2, {!r})",
         ".hint('rebalance')",
     )
 
@@ -286,7 +285,7 @@ class PythonFunction(Operation):
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
         if arguments["form"] == "filter":
             return f"{names[0]}.where({arguments['condition']!r})"
-        return f"{names[0]}.withColumn({arguments['name']!r}, f.expr({arguments['call'].text!r}))"
+        return f"{names[0]}.withColumn({bare(arguments['name'])!r}, f.expr({arguments['call'].text!r}))"
 
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
         if arguments["form"] == "filter":

@@ -14,6 +14,7 @@ from truth_run import Application, kept_application, own_version, run_job
 
 from generator import sources
 from generator.model import Edges, Output
+from generator.names import bare
 from generator.programs import Program, trace
 from generator.rendering import text
 
@@ -135,7 +136,7 @@ def compared(place: str, output: Output, said: Mapping[tuple[str, str], set[str]
 
 
 def _lines(output: Output, kind: str) -> list[str]:
-    edges: dict[str, Edges] = {name: each.edges for name, each in output.columns.items()} | {WHOLE: output.rows}
+    edges: dict[str, Edges] = {bare(name): each.edges for name, each in output.columns.items()} | {WHOLE: output.rows}
     return [f"{name} < {source}" for name, each in edges.items() for source in getattr(each, kind)]
 
 
@@ -143,7 +144,8 @@ def _by_place(said: Mapping[str, set[str]]) -> dict[tuple[str, str], set[str]]:
     found: dict[tuple[str, str], set[str]] = {}
     for kind in ("direct", "indirect"):
         for fact in said[kind]:
-            place = fact.partition(" < ")[0].rpartition(".")[0]
+            # A place has no dot, a column may have several.
+            place = fact.partition(".")[0]
             found.setdefault((kind, place), set()).add(fact)
     for fact in said["feeds"]:
         place, _, source = fact.partition(" < ")

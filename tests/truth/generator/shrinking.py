@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from generator import writes
+from generator.names import quoted
 from generator.programs import Program, renamed, trace, used
 from generator.running import Outcome
 
@@ -45,7 +46,7 @@ def _candidates(outcome: Outcome) -> Iterator[Program]:
 def _smaller(outcome: Outcome) -> Iterator[Program]:
     program, steps = outcome.program, outcome.program.steps
     facts = outcome.missing + outcome.too_much
-    places = {fact.partition(" < ")[0].rpartition(" ")[2].rpartition(".")[0] for fact in facts}
+    places = {fact.partition(" ")[2].partition(" < ")[0].partition(".")[0] for fact in facts}
     last = max((at for at, step in enumerate(steps) if step.arguments.get("place") in places), default=len(steps) - 1)
     if last < len(steps) - 1:
         yield Program(program.name, steps[: last + 1])
@@ -74,7 +75,7 @@ def _simpler(program: Program) -> Iterator[Program]:
 def _faulty_columns(outcome: Outcome, place: str) -> list[str]:
     facts = [fact.partition(" < ")[0].partition(" ")[2] for fact in outcome.missing + outcome.too_much]
     names = [fact.removeprefix(f"{place}.") for fact in facts if fact.startswith(f"{place}.")]
-    return sorted({name for name in names if name != "*"})
+    return sorted({quoted(name) for name in names if name != "*"})
 
 
 def _changed(program: Program, at: int, arguments: dict[str, object]) -> Program:

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from generator.model import Column, Edges, Frame
+from generator.names import bare
 
 _DAYS = [date(2024, 1, 5), date(2024, 3, 9), date(2024, 3, 10), date(2025, 7, 1), date(2025, 11, 30)]
 _WORDS = ["paid", "open", "late", "north", "south", "alpha"]
@@ -31,6 +32,11 @@ TABLES: dict[str, tuple[str, dict[str, str]]] = {
     }),
     "rates": ("csv", {"currency": "string", "rate": "double", "valid": "date", "grade": "int"}),
     "staff": ("parquet", {"sid": "bigint", "boss_id": "bigint", "team": "string", "pay": "double"}),
+    "sheet": ("parquet", {
+        "`No #1, old`": "int", "`Amount, USD`": "double", "`price AS sold`": "double", "`THEN [`": "string",
+        "`Who (2)`": "string", "`since `": "date", "`n.o`": "bigint", "`Tags, all`": "array<string>",
+    }),
+    "book": ("csv", {"`#8`": "int", "`sum(w)`": "double", "`CASE x`": "string", "`a#1, b#2`": "int", "`from`": "date"}),
 }  # fmt: skip
 
 
@@ -39,7 +45,7 @@ def table(name: str) -> Frame:
     return Frame(
         {
             column: Column(
-                kind, Edges(frozenset({f"{name}.{column}"})), fields(kind, f"{name}.{column}"), is_nullable=True
+                kind, Edges(frozenset({f"{name}.{bare(column)}"})), fields(kind, f"{name}.{column}"), is_nullable=True
             )
             for column, kind in TABLES[name][1].items()
         },
@@ -86,7 +92,7 @@ def parquet() -> dict[str, list[dict[str, Any]]]:
 def _rows(name: str) -> list[dict[str, Any]]:
     columns = TABLES[name][1]
     return [
-        {column: _value(kind, row + shift) for shift, (column, kind) in enumerate(columns.items())}
+        {bare(column): _value(kind, row + shift) for shift, (column, kind) in enumerate(columns.items())}
         for row in range(_ROWS)
     ]
 
@@ -115,4 +121,5 @@ def _text(name: str) -> str:
         rows = [row | {"payload": json.dumps({"a": index, "b": "x"})} for index, row in enumerate(rows)]
     if form == "json":
         return "".join(json.dumps(row, default=str) + "\n" for row in rows)
-    return "\n".join([",".join(columns), *(",".join(str(each) for each in row.values()) for row in rows)]) + "\n"
+    header = ",".join(f'"{bare(column)}"' for column in columns)
+    return "\n".join([header, *(",".join(str(each) for each in row.values()) for row in rows)]) + "\n"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from generator.expressions import Draw, Expression
 from generator.joins import key_pair
 from generator.model import NONE, Column, Edges, Frame, Removable, new_token
+from generator.names import is_field
 from generator.operation import Arguments, Operation
 
 _FUNCTIONS = (
@@ -75,7 +76,7 @@ class Scalar(Operation):
         left, right = frames
         for kind, text, made in draw.random.sample(_FUNCTIONS, len(_FUNCTIONS)):
             of, mine = draw.one(right, kind), draw.one(left, made)
-            if of is None or "." in of or right.is_row:
+            if of is None or is_field(of) or right.is_row:
                 continue
             condition = draw.condition(right, 0) if draw.chance(0.5) else None
             if condition and right.edges(condition.names).all & right.edges([of]).all:
@@ -128,7 +129,7 @@ class Correlated(Operation):
         keys = key_pair(draw, left, right)
         kind, text, made = draw.random.choice(_FUNCTIONS)
         of = draw.one(right, kind)
-        if keys is None or of is None or "." in of or right.is_row:
+        if keys is None or of is None or is_field(of) or right.is_row:
             return None
         if right[of].edges.all & right.edges(keys[1:]).all:
             return None

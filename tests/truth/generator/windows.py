@@ -8,6 +8,7 @@ from dataclasses import replace
 from generator.expressions import NUMBERS, Draw, Expression
 from generator.groups import keys_of
 from generator.model import Column, Frame, Removable, new_token
+from generator.names import bare
 from generator.operation import Arguments, Operation
 
 # Type of the argument (none where it only looks at the order), text, type of the result.
@@ -62,7 +63,7 @@ class Window(Operation):
         return replace(frame, columns={**frame.columns, arguments["name"]: replace(made, tokens=tokens)})
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        return f"{names[0]}.withColumn({arguments['name']!r}, f.expr({arguments['call'].text!r}))"
+        return f"{names[0]}.withColumn({bare(arguments['name'])!r}, f.expr({arguments['call'].text!r}))"
 
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
         return f"SELECT *, {arguments['call'].text} AS {arguments['name']} FROM {names[0]}"
@@ -91,7 +92,8 @@ class TopOfEach(Operation):
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
         window = f"PARTITION BY {arguments['by']} ORDER BY {arguments['order']}"
         call, name = f"{arguments['function']}() OVER ({window})", arguments["name"]
-        return f"{names[0]}.withColumn({name!r}, f.expr({call!r})).where('{name} <= 2').drop({name!r})"
+        condition = f"{name} <= 2"
+        return f"{names[0]}.withColumn({bare(name)!r}, f.expr({call!r})).where({condition!r}).drop({bare(name)!r})"
 
 
 class WindowOfAggregate(Operation):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from generator import sources
 from generator.expressions import Draw
 from generator.model import Frame, Output
+from generator.names import bare, is_field, query_text
 from generator.operation import Arguments, Operation
 
 SIMPLE = ("csv", "json", "orc", "parquet")
@@ -34,7 +35,9 @@ class ReadBack(Operation):
         """Arguments for one of the outputs, mostly the last."""
         place = draw.random.choice([*outputs, *[list(outputs)[-1]] * 3])
         form = outputs[place].form
-        schema = ", ".join(f"`{name}` {each.type}" for name, each in outputs[place].columns.items())
+        schema = ", ".join(
+            f"`{bare(name).replace('`', '``')}` {each.type}" for name, each in outputs[place].columns.items()
+        )
         return {"place": place, "format": form, "schema": schema}
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
@@ -60,7 +63,9 @@ class Write(Operation):
             # Spark sorts by what it partitions by. Reading gives that column last.
             others = {name: each for name, each in columns.items() if name != partition}
             rows = frame.rows | columns[partition].edges.deciding
-            written = replace(frame, columns={**others, partition: columns[partition]}, rows=rows)
+            # That makes a sort within partitions superfluous.
+            order = frame.order.optional
+            written = replace(frame, columns={**others, partition: columns[partition]}, rows=rows, order=order)
         output = Output.of(written, arguments["format"])
         is_added = arguments["mode"] == "append" and place in outputs
         outputs[place] = outputs[place].added(output) if is_added else output
@@ -89,11 +94,12 @@ class WritePath(Write):
         place, form, mode = (arguments[key] for key in ("place", "format", "mode"))
         if mode == "directory":
             yield f'{name}.createOrReplaceTempView("{name}")'
-            yield f'spark.sql(r"""INSERT OVERWRITE DIRECTORY \'{place}\' USING {form} {self.query(arguments, name)}""")'
+            sql = f"INSERT OVERWRITE DIRECTORY '{place}' USING {form} {self.query(arguments, name)}"
+            yield f"spark.sql({query_text(sql)})"
             return
         header = ", header=True" if form == "csv" else ""
         how = f".mode({mode!r})" if mode != "new" else ""
-        how += f".partitionBy({arguments['partition']!r})" if arguments["partition"] else ""
+        how += f".partitionBy({bare(arguments['partition'])!r})" if arguments["partition"] else ""
         yield f"{self.chosen(arguments, name)}.write{how}.{form}({place!r}{header})"
 
 
@@ -105,13 +111,18 @@ class WriteTable(Write):
     def lines(self, arguments: Arguments, name: str) -> Iterator[str]:
         place, mode, way = (arguments[key] for key in ("place", "mode", "way"))
         query = self.query(arguments, name)
-        if way in ("ctas", "insert"):
+        if way in ("ctas", "insert", "columns"):
             yield f'{name}.createOrReplaceTempView("{name}")'
         if way == "ctas":
-            yield f'spark.sql(r"""CREATE TABLE {place} USING parquet AS {query}""")'
+            yield f"spark.sql({query_text(f'CREATE TABLE {place} USING parquet AS {query}')})"
         elif way == "insert":
             word = "INTO" if mode == "append" else "OVERWRITE"
-            yield f'spark.sql(r"""INSERT {word} {place} {query}""")'
+            yield f"spark.sql({query_text(f'INSERT {word} {place} {query}')})"
+        elif way == "columns":
+            # The list of columns says where each goes.
+            turned = arguments["columns"][::-1]
+            listed, kept = (", ".join(pair[at] for pair in turned) for at in (1, 0))
+            yield f"spark.sql({query_text(f'INSERT INTO {place} ({listed}) SELECT {kept} FROM {name}')})"
         elif way == "insertInto":
             overwrite = "" if mode == "append" else ", overwrite=True"
             yield f"{self.chosen(arguments, name)}.write.insertInto({place!r}{overwrite})"
@@ -137,7 +148,7 @@ def chosen(
             mode = draw.random.choice(["append", "append", "overwrite"])
             more = {**arguments, "columns": renames, "mode": mode}
             if "way" in more:
-                ways = ["save", "insert", "insertInto"] if mode == "append" else ["insert", "insertInto"]
+                ways = ["save", "insert", "insertInto", "columns"] if mode == "append" else ["insert", "insertInto"]
                 more["way"] = draw.random.choice(ways)
             yield operation, more, (name,), ""
             return
@@ -153,7 +164,7 @@ def _to_path(draw: Draw, program: str, number: int, frame: Frame) -> tuple[Write
     form = draw.random.choice(NESTED if is_nested else SIMPLE)
     mode = draw.random.choice(["new", "new", "overwrite", "append", *(["directory"] if form != "csv" else [])])
     by = draw.one(frame, "int")
-    is_partitioned = by and "." not in by and len(frame.columns) > 1 and mode != "directory" and draw.chance(0.15)
+    is_partitioned = by and not is_field(by) and len(frame.columns) > 1 and mode != "directory" and draw.chance(0.15)
     place = f"out/{program}/{'abcdefgh'[number]}"
     return WRITE_PATH, {"format": form, "mode": mode, "place": place, "partition": by if is_partitioned else None}
 
