@@ -36,7 +36,9 @@ def faults(query: dict[str, Any], names: list[str], columns: list[set[Any]], wid
         kinds = {kind for kind, *_ in expected}
         known = {(kind, table, column) for kind, table, column in expected if kind != "?"}
         may = {(table, column) for kind, table, column in expected if kind == "?"}
-        if ("?", "", "") not in map(tuple, expected) and {one for one in made if one in known or one[1:] not in may} != known:
+        if ("?", "", "") not in map(tuple, expected) and {
+            one for one in made if one in known or one[1:] not in may
+        } != known:
             found.append((position, made, kinds))
     if query["wide"] is not None and not {(table, column) for _, table, column in query["wide"]} <= wide:
         found.append(("rows", wide))

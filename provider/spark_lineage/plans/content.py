@@ -211,7 +211,7 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         target = command.target.dataset
         changed = Observed(target, command.target.symlinks)
         traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
-        return PlanContent(command, by_name([*inputs, changed]), traced)
+        return PlanContent(command, by_name([*inputs, changed]), traced, unread=(*plan.unread, *traced.unread))
     named = (_ID.findall(text) for node in plan.walk() for text in node.fields.values())
     ids = frozenset(int(each) for found in named for each in found)
     return PlanContent(command, inputs, merge=merge, statement=statement, ids=ids)

@@ -61,6 +61,7 @@ _ALIASES = ("Keys", "Results")
 # What Generate and Expand give out; and what the only lists of a logical relation are.
 _GENERATED = re.compile(r"(?:.*?, (?:true|false)(?:, \w+)?|\[\[.*\]\]), (?P<list>\[.*#\d+L?\])", re.DOTALL)
 _RELATIONS = ("LogicalR", "HiveTableRelation", "LocalRelation", "RelationV2", "InMemoryRelation", "StreamingRelation")
+_RELATION = re.compile(r"\[.*#\d+L?\](?=, |\Z)", re.DOTALL)
 # Their lists are of expressions too.
 _WITH_ALIASES = ("Project", "Aggregate", "TakeOrderedAndProject", "Window", "ArrowWindowPython")
 _END = re.compile(r"#\d+L?(?=, |\]\Z)")
@@ -290,7 +291,7 @@ def _learn_aliases(node: Node, names: Names) -> None:
     if generated := _GENERATED.fullmatch(node.fields.get("Arguments", "")):
         names.learn(generated["list"], None)
     elif node.name.startswith(_RELATIONS):
-        for part in node.lists:
+        for part in _RELATION.findall(node.fields.get("Arguments", "")):
             names.learn(part, None)
     elif node.name.startswith(_WITH_ALIASES):
         listed += [(part, None) for part in node.lists]

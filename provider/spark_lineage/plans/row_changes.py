@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import dropwhile
 
 from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.merge.observed import Observed
@@ -50,8 +49,16 @@ def _update(plan: Plan, target: DatasetName) -> Traced:
     """``target, [new values in the order of the columns], condition``."""
     scope = _table_scope(plan, target)
     # The target in front has brackets too, behind its name: Delta[version=1, file:/data/t].
-    parts = list(dropwhile(lambda part: not part.startswith("["), arguments(plan.arguments_of("UpdateCommand"))))
-    values, conditions = elements("".join(parts[:1])), parts[1:]
+    _, _, text = plan.arguments_of("UpdateCommand").partition("], [")
+    ends = [match.start() for match in re.finditer(r"\](?=, |\Z)", text)]
+    is_cut = any(node.is_cut for node in plan.walk())
+    found = [(elements(f"[{text[:end]}]", None if is_cut else len(scope.output)), text[end + 1 :]) for end in ends]
+    fitting = found[:1] if is_cut else [one for one in found if len(one[0]) == len(scope.output)]
+    # A literal may look as the end of the list does.
+    values, condition = fitting[0] if len(fitting) == 1 else ([], text)
+    conditions = [condition] if condition else []
+    if not values:
+        return replace(_traced((), scope, conditions, "FILTER"), unread=("UpdateCommand: its columns",))
     columns = (
         Column(identity, scope.names[identity], scope.made_from(value))
         for identity, value in zip(scope.output, values, strict=False)
