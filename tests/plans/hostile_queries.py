@@ -1,6 +1,6 @@
-"""Makes plans of queries with odd names and literals, and the truth about them: ``fixtures/plans/hostile.jsonl.zst``.
+"""Makes plans of queries with odd names and literals, and their truth: ``fixtures/plans/hostile.jsonl.zst``.
 
-``python tests/plans/hostile_queries.py FILE DIR`` has Spark plan each query over empty tables in ``DIR``, and runs none.
+``python tests/plans/hostile_queries.py FILE DIR`` has Spark plan each query over empty tables in ``DIR``, and run none.
 A line of the file is a query: its text, its plan, the names of its columns, for each column by position what it is made
 from, and what decides on the rows. Table ``t`` has the columns ``{n}`` (a text), ``{m}`` (a number), ``k``, ``f``,
 ``d``, ``arr``; table ``u`` has ``{n}``, ``{m}``, ``w``.
@@ -186,8 +186,8 @@ QUERIES: dict[str, tuple[str, list[str], str]] = {
         "?",
     ),
     "unpivot": (
-        "SELECT * FROM (SELECT k, CAST({qm} AS DOUBLE) {qm}, CAST(k AS DOUBLE) AS {qn2} FROM t) "
-        "UNPIVOT (val FOR nam IN ({qm}, {qn2}))",
+        """SELECT * FROM (SELECT k, CAST({qm} AS DOUBLE) {qm}, CAST(k AS DOUBLE) AS {qn2} FROM t)
+        UNPIVOT (val FOR nam IN ({qm}, {qn2}))""",
         ["Dt.k", "", f"{_M} Dt.k"],
         "?",
     ),
@@ -254,7 +254,8 @@ QUERIES: dict[str, tuple[str, list[str], str]] = {
     "cross": ("SELECT t.{qn}, u.{qm} FROM t, u WHERE t.{qm} < u.{qm}", [_N, _UM], "t.{m} u.{m}"),
     "name_literal": ("SELECT concat({qn}, ', ', 'k#1'), '{n}' FROM t", [_N, ""], ""),
     "cte": (
-        "WITH c AS (SELECT {qn}, sum({qm}) AS s FROM t GROUP BY {qn}) SELECT a.{qn}, b.s FROM c a JOIN c b ON a.s = b.s",
+        """WITH c AS (SELECT {qn}, sum({qm}) AS s FROM t GROUP BY {qn})
+        SELECT a.{qn}, b.s FROM c a JOIN c b ON a.s = b.s""",
         [_N, _M],
         "t.{n} t.{m}",
     ),
@@ -290,13 +291,14 @@ OF_LITERALS: dict[str, tuple[str, list[str], str]] = {
     ),
     "agg_filter": ("SELECT sum(m) FILTER (WHERE n = {l}), count(*) FROM t", ["Dt.m It.n", ""], ""),
     "join": (
-        "SELECT t.k AS i, u.w AS x, replace(t.n, {l}, '') AS r FROM t JOIN u ON replace(t.n, {l}, '') = u.n AND t.m = u.m",
+        """SELECT t.k AS i, u.w AS x, replace(t.n, {l}, '') AS r FROM t JOIN u
+        ON replace(t.n, {l}, '') = u.n AND t.m = u.m""",
         ["Dt.k", "Du.w", "Dt.n"],
         "t.n u.n t.m u.m",
     ),
     "window": (
-        "SELECT row_number() OVER (PARTITION BY replace(n, {l}, '') ORDER BY m) AS rn, "
-        "lag(d, 1, {l}) OVER (PARTITION BY k ORDER BY m) AS p, k FROM t",
+        """SELECT row_number() OVER (PARTITION BY replace(n, {l}, '') ORDER BY m) AS rn,
+        lag(d, 1, {l}) OVER (PARTITION BY k ORDER BY m) AS p, k FROM t""",
         ["It.n It.m", "Dt.d It.k It.m", "Dt.k"],
         "",
     ),

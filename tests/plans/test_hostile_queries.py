@@ -28,7 +28,7 @@ def queries() -> list[dict[str, Any]]:
 
 
 def faults(query: dict[str, Any], names: list[str], columns: list[set[Any]], wide: set[Any]) -> list[Any]:
-    """Return what is wrong about the columns of a query: their names, what each is made from, what decides on the rows."""
+    """Return what is wrong about a query: names of columns, what each is made from, and what decides on the rows."""
     found: list[Any] = []
     if names != query["names"]:
         return [("names", names)]

@@ -81,12 +81,15 @@ def main() -> None:
         for path, old, new in differences("", before[key], events[key]):
             # The column of an edge is a value, not a part of the path.
             paths.setdefault(re.sub(r"(columnLineage\.fields)\..*", r"\1.*", path), []).append((key, old, new))
+    lines: list[str] = []
     for path, found in sorted(paths.items()):
         keys = sorted({key for key, _, _ in found})
-        print(f"{path}: {len(keys)} events, first {keys[0]}")
-        for key, old, new in found[: asked.shown]:
-            print(f"    {key}: {json.dumps(old)[:400]} -> {json.dumps(new)[:400]}")
-    print(f"{len({key for found in paths.values() for key, _, _ in found})} of {len(events)} events differ")
+        lines.append(f"{path}: {len(keys)} events, first {keys[0]}")
+        lines += (
+            f"    {key}: {json.dumps(old)[:400]} -> {json.dumps(new)[:400]}" for key, old, new in found[: asked.shown]
+        )
+    differing = {key for found in paths.values() for key, _, _ in found}
+    sys.stdout.write("\n".join([*lines, f"{len(differing)} of {len(events)} events differ", ""]))
 
 
 if __name__ == "__main__":

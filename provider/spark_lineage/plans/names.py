@@ -18,6 +18,8 @@ from typing import NamedTuple
 _REMEMBERED_MAX = 100_000
 _ID = re.compile(r"#(\d+)L?")
 _END = re.compile(r"#(\d+)L?(?=, |\Z)")
+# What stands for the rest of a list that is cut.
+_MORE = re.compile(r", \.\.\. \d+ more fields\Z")
 # A name begins with the first of these; a letter is one of 256 bytes.
 _BEGIN, _FIRST, _LAST = "\ue100", 0xE000, 0xE0FF
 SUBQUERY = "\ue101"
@@ -84,8 +86,10 @@ class Names:
                 del self._names[next(iter(self._names))]
 
     def _cut(self, listed: str, size: int | None, schema: str) -> list[Attribute] | None:
-        text = listed[1:-1]
+        text, is_cut = _MORE.subn("", listed[1:-1])
         ends = list(_END.finditer(text))
+        if is_cut:
+            size = len(ends)
         if size is not None and len(ends) > size:
             # A name may hold what looks as the end of an attribute.
             spans = [(start, end) for start, end, _ in self._attributes(text)]
