@@ -1,0 +1,63 @@
+"""No merged event names a column that no table has: the listener and the truth know all columns of an application."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_lineage.launch.directory import EVENTS_FILE
+
+# Tests are no package, and the tool is a program: it finds its modules beside it.
+sys.path.insert(0, str(Path(__file__).parent))
+recordings = importlib.import_module("truth_recording")
+truth_file = importlib.import_module("truth_file")
+
+
+def columns(value: Any) -> Iterator[str]:
+    """Return the names of all columns in the schemas and in the column lineage of datasets."""
+    for dataset in (*value.get("inputs", ()), *value.get("outputs", ())):
+        facets = dataset.get("facets", {})
+        lineage = facets.get("columnLineage", {})
+        yield from (field["name"] for field in facets.get("schema", {}).get("fields", ()))
+        yield from lineage.get("fields", {})
+        sources = (source for field in lineage.get("fields", {}).values() for source in field["inputFields"])
+        yield from (source["field"] for source in (*sources, *lineage.get("dataset", ())))
+
+
+def stated(truth: Any) -> Iterator[str]:
+    """Return the names of columns that the truth states: of outputs, and of what they are made from."""
+    for output in truth.outputs.values():
+        for kind in ("direct", "indirect"):
+            for column, sources in output.get(kind, {}).items():
+                yield column
+                yield from (source.partition(".")[2] for source in sources)
+    for rows in truth.parquet.values():
+        yield from (column for row in rows for column in row)
+
+
+def programs(job: str) -> list[Path]:
+    """Return the program of a job, and the one that runs before it."""
+    truth = truth_file.read_truth(job)
+    return [truth.program, *([truth.program.parent / truth.before] if truth.before else [])]
+
+
+@pytest.mark.parametrize("is_log_alone", [False, True], ids=["both", "log"])
+@pytest.mark.parametrize(("version", "job"), recordings.recordings())
+def test_event_of_recording_names_no_column_that_no_table_has(tmp_path, version, job, is_log_alone) -> None:
+    application = recordings.recorded(job, version, tmp_path)
+    events = application.home / "lineage" / EVENTS_FILE
+    lines = events.read_text().splitlines() if events.exists() else []
+    known = {name.casefold() for line in lines for name in columns(json.loads(line))}
+    known.update(name.casefold() for name in stated(truth_file.read_truth(job)))
+    named = set(columns(application.merged(is_log_alone=is_log_alone)))
+    # A column that nothing reads stands in the program alone.
+    text = "".join(path.read_text() for path in programs(job))
+    unknown = {name for name in named if name.casefold() not in known}
+    assert {name for name in unknown if not re.search(rf"[\"'`(, ]{re.escape(name)}[\"'`), ]", text)} == set()
