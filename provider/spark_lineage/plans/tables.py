@@ -62,8 +62,9 @@ _PUSHED = Transformation("INDIRECT", "FILTER")
 _METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
 # They read no dataset.
 _LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
-# Delta's own log, which it reads to find its files.
+# Delta's own log, which it reads to find its files: itself, and what it keeps of it.
 _INTERNAL_INDEX = "DeltaLogFileIndex"
+_LOG_STATE = re.compile(r"Scan ExistingRDD Delta .* - .*/_delta_log\Z", re.DOTALL)
 
 
 def path_name(location: str) -> DatasetName:
@@ -218,6 +219,11 @@ def _paths(location: str) -> tuple[list[str], bool]:
     return paths if is_split else [], is_split and len(paths) == int(found["count"])
 
 
+def is_log_of_table(leaf: Node) -> bool:
+    """Whether a leaf reads the log that Delta keeps of a table, for itself."""
+    return leaf.fields.get("Location", "").startswith(_INTERNAL_INDEX) or bool(_LOG_STATE.match(leaf.name))
+
+
 def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
     """Return the datasets that a leaf reads: none for what is no dataset, or one that the plan does not name.
 
@@ -243,7 +249,8 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
     else:
         table = hive["table"] if hive else v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
     if table:
-        return tuple(filter(None, (tables.named(table, is_own=not hive),)))
+        # A table of files may be external.
+        return tuple(filter(None, (tables.named(table, is_own=not (hive or is_logical)),)))
     if not (is_logical or jdbc):
         return ()
     columns = [attribute.name for attribute in given_out_by(node)]
