@@ -40,7 +40,15 @@ _HADOOP_WRITE = re.compile(
     r"(?P<location>.*?), (?P<static>\[[^\]]*=[^\]]*\], )?(?:true|false), (?P<partitions>\[[^\]]*#[^\]]*\], )?",
     re.DOTALL,
 )
-_STORAGE = re.compile(r"Storage\(Location: (?P<location>.*?), \w+ ?\w+: .*\), (?P<overwrite>true|false), \[", re.DOTALL)
+_STORAGE = re.compile(
+    r"Storage\(Location: (?P<location>.*?)(?:, (?:Serde \w+|InputFormat|OutputFormat|Compressed|Storage Properties)\b.*)?\)"
+    r", (?P<overwrite>true|false), \[",
+    re.DOTALL,
+)
+# The place of a table that a query makes: properties, provider, options, location.
+_SPEC_LOCATION = re.compile(
+    r"TableSpec\(Map\(.*?\),(?:None|Some\([^()]*\)),Map\(.*?\),Some\((?P<location>.*?)\),(?:None|Some\()", re.DOTALL
+)
 # Where a command says whether it overwrites, and the partitions that it writes to.
 _PARTITIONED = {
     "InsertIntoHadoopFsRelationCommand": _HADOOP_WRITE,
@@ -238,8 +246,10 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
     if iceberg := _ICEBERG.search(text):
         return tables.foreign(iceberg["table"])
     if identifier := _V2_IDENTIFIER.search(text):
-        find = tables.named if is_session_catalog(identifier["catalog"]) else tables.foreign
-        return find(identifier["table"].strip())
+        table = identifier["table"].strip()
+        if not is_session_catalog(identifier["catalog"]):
+            return tables.foreign(table)
+        return _at(_SPEC_LOCATION.search(text), table, tables)
     # A merge-on-read names no table: it is the one whose rows are read with their places in files.
     changed = (_V2_SCAN.match(leaf.name) for leaf in node.walk() if _ROW_PLACE in leaf.fields.get("Output", ""))
     return next((tables.named(match["table"]) for match in changed if match), None)

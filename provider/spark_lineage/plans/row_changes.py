@@ -105,7 +105,7 @@ def merged(
         identity, name = int(attribute["id"]), shown(attribute["name"])
         if identity not in scope.names and name in own:
             scope.define(identity, name, ((target, name, IDENTITY),))
-    made: dict[str, Sources] = {}
+    made = {} if actions else dict.fromkeys(_rewritten(target, inside), NOTHING)
     for column, value in actions:
         made[column] = made.get(column, NOTHING) | scope.made_from(value)
     # Where the table's schema may evolve, a column that no execution reads of it may be new.
@@ -117,6 +117,16 @@ def merged(
     # What the rows are matched by is before the first list of clauses.
     conditions = [*parts[first - 1 : first], *(each for each in clauses if each.startswith(_CONDITION_OF_CLAUSE))]
     return _traced(columns, scope, conditions, "JOIN")
+
+
+def _rewritten(target: DatasetName, inside: Iterable[Traced]) -> list[str]:
+    """Return the columns of a table whose files an execution inside of a MERGE writes anew, without rows that it deletes."""
+    rows = [
+        [column.name for column in traced.columns]
+        for traced in inside
+        if all(any(each[:2] == (target, column.name) for each in column.sources) for column in traced.columns)
+    ]
+    return max(rows, key=len, default=[])
 
 
 def _clauses(part: str) -> Iterable[str]:
