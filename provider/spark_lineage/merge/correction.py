@@ -6,7 +6,7 @@ is how the two are recognised as one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import structs
 
@@ -72,7 +72,7 @@ def run_of(execution: Execution) -> RunState:
 
 
 def with_declared_names(
-    execution: Execution, declared: tuple[Observed, ...], described: Set[DatasetName] = frozenset()
+    execution: Execution, declared: tuple[Observed, ...], described: Collection[DatasetName] = ()
 ) -> Execution:
     """Return an execution without events of the listener, with the names that are declared for its tables.
 
@@ -91,7 +91,7 @@ def with_declared_names(
     return structs.replace(named, outputs=outputs, unread=(*named.unread, *unread))
 
 
-def _unnamed_columns(execution: Execution, described: Set[DatasetName]) -> Iterator[str]:
+def _unnamed_columns(execution: Execution, described: Collection[DatasetName]) -> Iterator[str]:
     """Return what a plan does not name of the columns of a table that a command changes, or whose rows it leaves."""
     if execution.statement is not None and execution.statement.has_unnamed_columns:
         yield f"{execution.command}: a column that it renames or drops"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
 
@@ -266,7 +266,7 @@ def _is_internal(name: DatasetName) -> bool:
     return is_path_namespace(name.namespace) and not _INTERNAL.isdisjoint(name.name.split("/"))
 
 
-def without_inference(execution: Execution, read: Set[DatasetName]) -> Execution:
+def without_inference(execution: Execution, read: Collection[DatasetName]) -> Execution:
     """Return an execution without the files that it read to infer a schema, where other plans ``read`` them.
 
     These read the files, or a directory around them. Of what no other plan reads, such as the file behind ``df.rdd``,
@@ -280,7 +280,7 @@ def without_inference(execution: Execution, read: Set[DatasetName]) -> Execution
     kept = [
         structs.replace(one, dataset=min(around) if is_directory else one.dataset, schema=())
         for one in lines
-        if read.isdisjoint((one.dataset, *directories_above(one.dataset)))
+        if not any(name in read for name in (one.dataset, *directories_above(one.dataset)))
     ]
     return structs.replace(execution, inputs=by_name([*(one for one in execution.inputs if one not in lines), *kept]))
 

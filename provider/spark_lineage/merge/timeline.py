@@ -274,6 +274,6 @@ def _by_path(inputs: tuple[Observed, ...], sources: Collection[DatasetName]) -> 
 
 def _altered(write: Observed, entity: Entity, statement: CatalogStatement) -> Observed:
     """Return what an ALTER left with the columns that it has then, where the listener has those of before, or none."""
-    if write.schema and lacks(write.schema, statement.columns):
-        return structs.replace(write, schema=with_changes(write.schema, statement.columns))
-    return write if write.schema else structs.replace(write, schema=with_changes(entity.known_schema, statement.columns))
+    if write.schema and not lacks(write.schema, statement.columns):
+        return write
+    return structs.replace(write, schema=with_changes(write.schema or entity.known_schema, statement.columns))

@@ -41,8 +41,8 @@ _HADOOP_WRITE = re.compile(
     re.DOTALL,
 )
 _STORAGE = re.compile(
-    r"Storage\(Location: (?P<location>.*?)(?:, (?:Serde \w+|InputFormat|OutputFormat|Compressed|Storage Properties)\b.*)?\)"
-    r", (?P<overwrite>true|false), \[",
+    r"Storage\(Location: (?P<location>.*?)"
+    r"(?:, (?:Serde \w+|InputFormat|OutputFormat|Compressed|Storage Properties)\b.*)?\), (?P<overwrite>true|false), \[",
     re.DOTALL,
 )
 # The place of a table that a query makes: properties, provider, options, location.

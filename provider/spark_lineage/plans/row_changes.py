@@ -105,14 +105,14 @@ def merged(
         identity, name = int(attribute["id"]), shown(attribute["name"])
         if identity not in scope.names and name in own:
             scope.define(identity, name, ((target, name, IDENTITY),))
-    made = {} if actions else dict.fromkeys(_rewritten(target, inside), NOTHING)
-    for column, value in actions:
-        made[column] = made.get(column, NOTHING) | scope.made_from(value)
+    values: dict[str, Sources] = {} if actions else dict.fromkeys(_rewritten(target, inside), NOTHING)
+    for name, value in actions:
+        values[name] = values.get(name, NOTHING) | scope.made_from(value)
     # Where the table's schema may evolve, a column that no execution reads of it may be new.
     former = {name for found in scope.sources.values() for dataset, name, _ in found if dataset == target}
     columns = (
         _kept(column, target) if parts[-1] != "true" or column.name in former else column
-        for column in (Column(0, name, sources) for name, sources in made.items())
+        for column in (Column(0, name, sources) for name, sources in values.items())
     )
     # What the rows are matched by is before the first list of clauses.
     conditions = [*parts[first - 1 : first], *(each for each in clauses if each.startswith(_CONDITION_OF_CLAUSE))]
@@ -120,7 +120,7 @@ def merged(
 
 
 def _rewritten(target: DatasetName, inside: Iterable[Traced]) -> list[str]:
-    """Return the columns of a table whose files an execution inside of a MERGE writes anew, without rows that it deletes."""
+    """Return the columns of a table whose files an execution inside of a MERGE writes anew, without some rows."""
     rows = [
         [column.name for column in traced.columns]
         for traced in inside

@@ -19,7 +19,8 @@ spark.sql("ALTER TABLE sales DROP COLUMN note")
 spark.sql("SELECT id, total * 2 AS twice, place FROM sales").write.parquet("twice")
 spark.sql("ALTER TABLE sales RENAME COLUMN place TO `where is it`")
 
-spark.sql(f"CREATE TABLE swapped USING delta LOCATION '{home}/swapped' {mapping} AS SELECT id AS a, amount AS b FROM orders")
+as_select = "AS SELECT id AS a, amount AS b FROM orders"
+spark.sql(f"CREATE TABLE swapped USING delta LOCATION '{home}/swapped' {mapping} {as_select}")
 spark.sql("ALTER TABLE swapped RENAME COLUMN a TO c")
 spark.sql("ALTER TABLE swapped RENAME COLUMN b TO a")
 spark.sql("ALTER TABLE swapped RENAME COLUMN c TO b")
