@@ -189,6 +189,34 @@ def test_directory_that_hive_writes_by_default_has_a_location_alone(place) -> No
     assert output.dataset.name == place
 
 
+@pytest.mark.parametrize(("is_encoded", "name"), [(True, "/out/a b%"), (False, "/out/a%20b%25")])
+def test_location_of_a_catalog_is_a_uri_where_spark_prints_it_so(is_encoded, name) -> None:
+    tables = Tables()
+    tables.has_encoded_places = is_encoded
+    text = plan_of("InsertIntoHiveDirCommand", "false, Storage(Location: /out/a%20b%25), true, [id]")
+    (output,) = read_plan(text, tables, UNTRACED, {}).outputs
+    assert output.dataset.name == name
+
+
+@pytest.mark.parametrize(
+    ("place", "dataset"),
+    [
+        ("Hive, HiveTempPath(file:/lake/t)", DatasetName("file", "/lake/t")),
+        # Spark 3.5; the table may be external.
+        ("x.HiveFileFormat@1f, x.HiveTempPath@1f", DatasetName("file:/wh", "d.t")),
+        ("x.HiveFileFormat@1f, x.HiveTempPath@1f, known", DatasetName("file", "/known/t")),
+    ],
+)
+def test_table_of_hive_that_is_written_without_its_place_has_the_name_of_the_catalog(place, dataset) -> None:
+    tables = Tables()
+    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/jobs")
+    if place.endswith("known"):
+        tables.at("/known/t", "`d`.`t`")
+    text = plan_of("InsertIntoHiveTable", f"`d`.`t`, x.HiveSerDe, false, false, [id], {place}")
+    (output,) = read_plan(text, tables, UNTRACED, {}).outputs
+    assert output.dataset == dataset
+
+
 DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog@1f"
 
 

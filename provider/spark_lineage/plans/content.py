@@ -203,6 +203,8 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         unread = tuple(name for part in parts for name in part.unread)
         return PlanContent(inputs=by_name(read for part in parts for read in part.inputs), parts=parts, unread=unread)
     statement = read_statement(plan, tables)
+    if statement is not None:
+        tables.learn(statement)
     if command.has_data:
         content = _query(plan, tables, batch)
         traced = written(*described(plan), command.target, content.traced)

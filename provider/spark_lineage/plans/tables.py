@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from spark_lineage.merge.execution import unnamed
+from spark_lineage.merge.execution import CatalogStatement, unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink, Transformation
 from spark_lineage.merge.observed import Observed, by_name
 from spark_lineage.naming.identity import PARTITION, DatasetName
@@ -93,7 +93,7 @@ class Tables:
     """What is known of the tables of one application: where warehouses are, and where plans said that a table is.
 
     ``subqueries`` has, by the id of its expression, the columns that each scalar subquery was made from, ``names`` the
-    names of attributes.
+    names of attributes. ``has_encoded_places``: the locations of a catalog's tables are printed as URIs.
     """
 
     def __init__(self) -> None:
@@ -103,8 +103,10 @@ class Tables:
         self._metastore = ""
         self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
+        self._databases: dict[str, str] = {}
         self.subqueries: dict[int, Sources] = {}
         self.names = Names()
+        self.has_encoded_places = False
         self._named: set[tuple[str, ...]] = set()
 
     def configure(self, properties: Mapping[str, str], working_directory: str) -> None:
@@ -121,6 +123,13 @@ class Tables:
                 self._catalogs.setdefault(value, []).append(match["catalog"])
             elif _METASTORE.fullmatch(key):
                 self._metastore = value.partition(",")[0]
+
+    def learn(self, statement: CatalogStatement) -> None:
+        """Note where a database of Spark's own catalog is, by the command that makes it."""
+        location = dict(statement.properties).get("location", "")
+        catalog, _, database = statement.name.rpartition(".")
+        if statement.object_type == "DATABASE" and catalog in {"", SESSION_CATALOG} and _PATH.match(location):
+            self._databases[database] = location.rstrip("/")
 
     def catalog(self, class_name: str) -> str:
         """Return the name that a class of catalogs was configured under, empty where it has none or several."""
@@ -179,7 +188,8 @@ class Tables:
             return "/".join((warehouse, *databases, table))
         if catalog != SESSION_CATALOG or not warehouse:
             return ""
-        return f"{warehouse}/{table}" if databases == [_DEFAULT_DATABASE] else f"{warehouse}/{databases[0]}.db/{table}"
+        folder = warehouse if databases == [_DEFAULT_DATABASE] else f"{warehouse}/{databases[0]}.db"
+        return f"{self._databases.get(databases[0], folder)}/{table}"
 
     def _symlinks(self, identifier: str) -> frozenset[Symlink]:
         if not identifier:

@@ -1,4 +1,4 @@
-"""UPDATE, DELETE and MERGE of Iceberg tables that are merged on read, and an UPDATE that copies: rows stay as they are."""
+"""UPDATE, DELETE and MERGE of Iceberg tables that are merged on read, and an UPDATE that copies rows."""
 
 from pyspark.sql import SparkSession
 

@@ -1,4 +1,4 @@
-"""Iceberg tables whose changes are merged on read: ``updated``, ``deleted``, ``merged``; ``flags``; ``copied`` is not."""
+"""Iceberg tables whose changes are merged on read (``updated``, ``deleted``, ``merged``), or copy rows (``copied``)."""
 
 from pyspark.sql import SparkSession
 
