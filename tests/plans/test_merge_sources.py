@@ -35,13 +35,16 @@ def merge(clauses, *inside, evolves="false"):
     )
     tables = Tables()
     content = read_plan(text, tables, UNTRACED, {})
-    (output,) = content.completed([read_plan(each, tables, UNTRACED, {}) for each in inside]).outputs
+    read = [read_plan(each, tables, UNTRACED, {}) for each in inside]
+    (output,) = content.completed(read, tables.names).outputs
     direct = {f"{edge[0]} < {edge[1].name}.{edge[2]}" for edge in output.edges if edge[3].type == "DIRECT"}
     deciding = {f"{edge[1].name}.{edge[2]}" for edge in output.edges if edge[0] is None}
     return [field.name for field in output.schema], direct, deciding
 
 
-READ_SOURCE = plan(scan("/s", "key#3, label#4"), ("Filter", "Condition : isnotnull(key#3)"))
+READ_SOURCE = plan(
+    scan("/s", "key#3, label#4"), ("Filter", "Input [2]: [key#3, label#4]\nCondition : isnotnull(key#3)")
+)
 REWRITE = plan(
     scan("/t", "id#0, name#1", "TahoeBatchFileIndex"),
     ("Project", "Output [2]: [CASE WHEN isnull(id#0) THEN 0 ELSE id#0 END AS id#8, name#1 AS name#9]"),
@@ -61,7 +64,7 @@ def test_source_that_delta_does_not_copy_is_known_by_the_ids_of_its_attributes()
 
 
 def test_attribute_that_no_execution_knows_is_not_the_targets() -> None:
-    _, direct, deciding = merge("[], [Insert [actions: [`id` = key#3, `name` = name#7]]]", READ_SOURCE)
+    _, direct, deciding = merge("[Insert [actions: [`id` = key#3, `name` = name#7]]]", READ_SOURCE)
     assert direct == {"id < /s.key", "id < /t.id", "name < /t.name"}
     assert deciding == {"/s.key"}
 
@@ -74,11 +77,11 @@ def test_attribute_that_no_execution_knows_is_not_the_targets() -> None:
     ],
 )
 def test_column_that_a_merge_may_add_does_not_come_from_itself(evolves, expected) -> None:
-    clauses = "[Update [actions: [`name` = name#1, `more` = label#4]]], []"
+    clauses = "[Update [actions: [`name` = name#1, `more` = label#4]]]"
     assert merge(clauses, READ_SOURCE, REWRITE, evolves=evolves)[1] == expected
 
 
-@pytest.mark.parametrize("clauses", ["[Delete], []", "[Delete [condition: (label#4 = D)]], []"])
+@pytest.mark.parametrize("clauses", ["[Delete]", "[Delete [condition: (label#4 = D)]]"])
 def test_merge_that_deletes_leaves_the_columns_that_are_written_anew(clauses) -> None:
     columns, direct, _ = merge(clauses, READ_SOURCE, REWRITE)
     assert columns == ["id", "name"]

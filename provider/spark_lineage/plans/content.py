@@ -141,9 +141,7 @@ class PlanContent:
         traced = self._own(queries).traced
         if self.merge and command.target is not None:
             within = [content.traced for content in inside]
-            traced = replace(
-                merged(self.merge, command.target.dataset, traced, names, within), is_cut=traced.is_cut
-            )
+            traced = replace(merged(self.merge, command.target.dataset, traced, names, within), is_cut=traced.is_cut)
         return replace(self, command=command, inputs=inputs, traced=traced)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:

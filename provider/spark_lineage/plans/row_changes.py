@@ -80,9 +80,7 @@ ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {
 }
 
 
-def merged(
-    text: str, target: DatasetName, source: Traced, names: Names, inside: Sequence[Traced] = ()
-) -> Traced:
+def merged(text: str, target: DatasetName, source: Traced, names: Names, inside: Sequence[Traced] = ()) -> Traced:
     """Read a MERGE of Delta: ``source, target, table, condition, [matched clauses], [not matched clauses], ...``.
 
     ``source`` are the columns that the execution gave out that read the source, ``inside`` all executions inside of the
