@@ -153,6 +153,13 @@ def test_files_whose_schema_alone_a_log_names_are_of_the_directory_that_was_name
     assert [one.dataset.name for one in program.lineage().inputs] == read
 
 
+def test_files_whose_schema_is_inferred_are_those_that_another_plan_reads(program: Any) -> None:
+    names = [DatasetName("file", f"/in/{name}.csv") for name in ("a", "b")]
+    program.log(inputs=tuple(Observed(name, schema=LINES) for name in names))
+    program.log(inputs=tuple(map(Observed, names)))
+    assert [one.dataset for one in program.lineage().inputs] == names
+
+
 def test_a_file_and_the_directory_around_it_were_both_read(program: Any) -> None:
     program.log(inputs=(Observed(FILE),))
     program.log(inputs=(Observed(DIRECTORY),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.commands import read_command
 from spark_lineage.plans.content import read_plan
 from spark_lineage.plans.plan import parse_plan
@@ -178,6 +179,87 @@ def test_a_directory_that_hive_writes_is_overwritten_with_the_columns_of_its_que
     (output,) = content.outputs
     assert (output.dataset.name, output.lifecycles, content.command.mode) == ("/out/a, b", {"OVERWRITE"}, "Overwrite")
     assert [(column, name.name, field) for column, name, field, _ in output.edges] == [("id", "/in", "id")]
+
+
+@pytest.mark.parametrize("place", ["/out/a", "/out/a, b (c)"])
+def test_directory_that_hive_writes_by_default_has_a_location_alone(place) -> None:
+    # USING hive without OPTIONS; ROW FORMAT and STORED AS say more.
+    text = plan_of("InsertIntoHiveDirCommand", f"false, Storage(Location: {place}), true, [id]")
+    (output,) = read_plan(text, Tables(), UNTRACED, {}).outputs
+    assert output.dataset.name == place
+
+
+@pytest.mark.parametrize(("is_encoded", "name"), [(True, "/out/a b%"), (False, "/out/a%20b%25")])
+def test_location_of_a_catalog_is_a_uri_where_spark_prints_it_so(is_encoded, name) -> None:
+    tables = Tables()
+    tables.has_encoded_places = is_encoded
+    text = plan_of("InsertIntoHiveDirCommand", "false, Storage(Location: /out/a%20b%25), true, [id]")
+    (output,) = read_plan(text, tables, UNTRACED, {}).outputs
+    assert output.dataset.name == name
+
+
+@pytest.mark.parametrize(
+    ("place", "dataset"),
+    [
+        ("Hive, HiveTempPath(file:/lake/t)", DatasetName("file", "/lake/t")),
+        # Spark 3.5; the table may be external.
+        ("x.HiveFileFormat@1f, x.HiveTempPath@1f", DatasetName("file:/wh", "d.t")),
+        ("x.HiveFileFormat@1f, x.HiveTempPath@1f, known", DatasetName("file", "/known/t")),
+    ],
+)
+def test_table_of_hive_that_is_written_without_its_place_has_the_name_of_the_catalog(place, dataset) -> None:
+    tables = Tables()
+    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/jobs")
+    if place.endswith("known"):
+        tables.at("/known/t", "`d`.`t`")
+    text = plan_of("InsertIntoHiveTable", f"`d`.`t`, x.HiveSerDe, false, false, [id], {place}")
+    (output,) = read_plan(text, tables, UNTRACED, {}).outputs
+    assert output.dataset == dataset
+
+
+DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog@1f"
+
+
+@pytest.mark.parametrize(
+    ("spec", "place"),
+    [
+        # Spark 3.5, and from 4.0.
+        ("TableSpec(Map(),Some(delta),Map(),None,None,None,false)", "/wh/t"),
+        ("TableSpec(Map(),Some(delta),Map(),Some(file:/lake/t),None,None,false)", "/lake/t"),
+        (
+            "TableSpec(Map(),Some(delta),Map(),Some(file:/lake/t (1)),Some(a (b), c),None,None,false,List())",
+            "/lake/t (1)",
+        ),
+        ("TableSpec(Map(a -> b),Some(delta),Map(path -> /x),Some(/lake/t),None,None,None,false,List())", "/lake/t"),
+    ],
+)
+def test_delta_table_that_a_query_makes_is_where_its_command_puts_it(spec, place) -> None:
+    tables = Tables()
+    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/jobs")
+    text = (
+        f"== Physical Plan ==\nAtomicCreateTableAsSelect (1)\n\n\n(1) AtomicCreateTableAsSelect\n"
+        f"Arguments: {DELTA}, default.t, Project [id#1], {spec}, false\n\n"
+    )
+    (output,) = read_plan(text, tables, UNTRACED, {}).outputs
+    assert output.dataset.name == place
+
+
+@pytest.mark.parametrize("is_located", [False, True])
+@pytest.mark.parametrize("relation", ["HiveTableRelation", "LogicalRelation"])
+def test_table_that_a_logical_plan_reads_is_in_the_catalog_where_no_plan_says_its_place(relation, is_located) -> None:
+    tables = Tables()
+    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/jobs")
+    if is_located:
+        tables.at("file:/lake/t", "spark_catalog.default.t")
+    text = (
+        "== Physical Plan ==\nExecute CreateHiveTableAsSelectCommand (1)\n   +- CreateHiveTableAsSelectCommand (2)\n"
+        f"         +- {relation} (3)\n\n\n(2) CreateHiveTableAsSelectCommand\n"
+        "Arguments: [Database: default, TableName: made]\n\n"
+        f"(3) {relation}\nArguments: `spark_catalog`.`default`.`t`, x.LazySimpleSerDe, [id#1]\n\n"
+    )
+    (read,) = read_plan(text, tables, UNTRACED, {}).inputs
+    place = DatasetName("file", "/lake/t") if is_located else DatasetName("file:/wh", "default.t")
+    assert read.dataset == place
 
 
 @pytest.mark.parametrize(("told", "mode", "partition"), [

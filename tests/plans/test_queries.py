@@ -78,6 +78,7 @@ MERGED = [
     "p <- src.p IDENTITY",
     "p <- t.p IDENTITY",
     "v <- src.v IDENTITY",
+    "v <- t.v IDENTITY",
 ]
 QUERIES = {
     # Grouped by k and by upper(s) as us; spread(v) as sp and spread(w + 1) as sw.
@@ -159,8 +160,8 @@ QUERIES = {
         "r <- src.v WINDOW",
     ],
     # keep(cond, …) in Spark 3.5, keep(Update, cond, …) in 4.1: what stays as it is is written anew.
-    ("iceberg merge", ("3.5", "4.1")): [*MERGED, "v <- t.v IDENTITY"],
-    # split(cond, deleted row, inserted row): what stays as it is is not written.
+    ("iceberg merge", ("3.5", "4.1")): MERGED,
+    # split(cond, deleted row, inserted row): what stays as it is is not written, and left.
     ("iceberg merge on read", ("3.5", "4.1")): MERGED,
     ("delta feed", BOTH): [
         f"{column} <- f.{column} IDENTITY"

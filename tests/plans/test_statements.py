@@ -120,6 +120,23 @@ def test_a_column_of_another_type() -> None:
     assert statement.columns == (ColumnChange(SchemaField("id"), SchemaField("id", "bigint")),)
 
 
+@pytest.mark.parametrize("new", ["total", "where is it", "a, b"])
+def test_column_is_renamed_to_a_name_with_blanks(new) -> None:
+    statement = statement_of("AlterTable", f"x.DeltaCatalog@1f, d.t, [RENAME COLUMN old one TO {new}], f")
+    assert statement is not None
+    assert statement.columns == (ColumnChange(SchemaField("old one"), SchemaField(new)),)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_unnamed"), [("RenameColumn", True), ("DeleteColumn", True), ("AddColumn", False)]
+)
+def test_change_of_which_the_plan_has_the_class_alone_names_no_columns(change, is_unnamed) -> None:
+    text = f"[org.apache.spark.sql.connector.catalog.TableChange${change}@d3009845]"
+    statement = statement_of("AlterTable", f"{ICEBERG}@1f, db.t, {text}")
+    assert statement is not None
+    assert (statement.columns, statement.has_unnamed_columns) == ((), is_unnamed)
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

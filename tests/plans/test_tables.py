@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.content import read_plan
 from spark_lineage.plans.scope import UNTRACED
@@ -75,6 +76,27 @@ def test_a_table_is_where_a_plan_said_that_it_is() -> None:
     observed = known.named("spark_catalog.db.t")
     assert observed is not None
     assert (observed.dataset.namespace, observed.dataset.name) == ("hdfs://nn", "/external/t")
+
+
+@pytest.mark.parametrize(
+    ("statement", "place"),
+    [
+        (
+            CatalogStatement("CREATE", "DATABASE", "spark_catalog.db", properties=(("location", "file:/lake/"),)),
+            "/lake/t",
+        ),
+        (CatalogStatement("CREATE", "DATABASE", "db", properties=(("location", "/lake"),)), "/lake/t"),
+        (CatalogStatement("CREATE", "DATABASE", "other.db", properties=(("location", "/lake"),)), "/wh/db.db/t"),
+        (CatalogStatement("CREATE", "DATABASE", "spark_catalog.db"), "/wh/db.db/t"),
+        (CatalogStatement("ALTER", "TABLE", "db.t", properties=(("location", "/lake"),)), "/wh/db.db/t"),
+    ],
+)
+def test_table_of_a_database_that_was_made_with_a_location_is_there(statement, place) -> None:
+    known = tables({"spark.sql.warehouse.dir": "/wh"})
+    known.learn(statement)
+    table = known.named("`spark_catalog`.`db`.`t`")
+    assert table is not None
+    assert table.dataset.name == place
 
 
 def test_a_table_named_by_its_path() -> None:

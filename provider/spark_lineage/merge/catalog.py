@@ -5,6 +5,7 @@ Symlinks make names one, RENAME and DROP end them. Changes come from lifecycle f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,9 @@ _CHANGES: Mapping[str, ChangeType] = {one: one for one in ("CREATE", "OVERWRITE"
 _SESSION_CATALOG = "spark_catalog"
 # What the listener calls Spark's own catalog, by the name "default".
 _HIVE = "hive"
+# A table that is named by its format and path: spark_catalog.delta./data/t.
+_PATH_TABLE = re.compile(r"(?:\w+\.)?\w+\.(?P<path>(?:[A-Za-z][\w+.-]*:)?/.*)", re.DOTALL)
+_SCHEME = re.compile(r"\A[A-Za-z][\w+.-]*:(?://)?")
 # How many parts a name has without its catalog.
 _PARTS: Mapping[ObjectType, int] = {"DATABASE": 1, "VIEW": 2, "TABLE": 2}
 _What = tuple[ChangeType, ObjectType, DatasetName, str]
@@ -86,6 +90,8 @@ class Bindings:
 
     def table(self, name: str) -> Entity | None:
         """Return the table that a command names, perhaps without its database; Spark's catalogs ignore case."""
+        if path := _PATH_TABLE.fullmatch(name):
+            return next((entity for known, entity in self._by_name.items() if _is_at(known, path["path"])), None)
         wanted = name.casefold().split(".")[-2:]
         for entity in self.entities:
             names = [link.name.casefold().split(".") for link in tables(entity.symlinks)]
@@ -105,6 +111,13 @@ class Bindings:
 
     def _known(self, names: Iterable[DatasetName]) -> list[Entity]:
         return list(dict.fromkeys(entity for name in names if (entity := self._by_name.get(name))))
+
+
+def _is_at(name: DatasetName, path: str) -> bool:
+    """Whether a dataset is at a path as a command has it, whatever its scheme (``s3a``)."""
+    _, _, store = name.namespace.partition("://")
+    here = f"{store}/{name.name.strip('/')}"
+    return is_path_namespace(name.namespace) and here == _SCHEME.sub("", path).rstrip("/")
 
 
 def place_of(dropped: Observed) -> DatasetName:
@@ -166,9 +179,8 @@ class CatalogJournal:
             self.changes = [one for one in self.changes if not (one.name == name and one.time >= utc(run.first))]
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":
-            columns = column_changes(entity.known_schema, write.schema)
-            entity.change_columns(columns or said.columns)
-            columns = said.columns or columns
+            columns = said.columns or column_changes(entity.known_schema, write.schema)
+            entity.change_columns(columns)
         is_new = is_repeated or not write.is_empty or self.presence("TABLE", write.dataset) is False
         self._keep(
             (change, "TABLE", write.dataset, name),

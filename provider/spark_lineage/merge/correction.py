@@ -6,7 +6,7 @@ is how the two are recognised as one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import structs
 
@@ -71,10 +71,13 @@ def run_of(execution: Execution) -> RunState:
     return RunState(execution.started, ended, _seen(execution), content)
 
 
-def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) -> Execution:
+def with_declared_names(
+    execution: Execution, declared: tuple[Observed, ...], described: Collection[DatasetName] = ()
+) -> Execution:
     """Return an execution without events of the listener, with the names that are declared for its tables.
 
-    What a plan reads without a name that fits is unread.
+    What a plan reads without a name that fits is unread, and columns of a table that neither it nor others name:
+    ``described`` are the tables whose columns plans name.
     """
     names = _fitting((*execution.inputs, *execution.outputs), declared)
     named = with_names(execution, declared)
@@ -83,8 +86,19 @@ def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) ->
     if execution.outputs and nameless and not (unread or named.inputs):
         # A logical relation has no name, and no execution inside of the command says what it reads.
         unread = [f"{execution.command}: its inputs"]
+    unread += _unnamed_columns(execution, described)
     outputs = tuple(renamed(output, names) for output in named.outputs)
     return structs.replace(named, outputs=outputs, unread=(*named.unread, *unread))
+
+
+def _unnamed_columns(execution: Execution, described: Collection[DatasetName]) -> Iterator[str]:
+    """Return what a plan does not name of the columns of a table that a command changes, or whose rows it leaves."""
+    if execution.statement is not None and execution.statement.has_unnamed_columns:
+        yield f"{execution.command}: a column that it renames or drops"
+    if execution.command in _LEAVING and not execution.is_failed:
+        for output in execution.outputs:
+            if output.dataset not in described:
+                yield f"{execution.command}: the columns of its table"
 
 
 def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Execution:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from operator import add
 
 from msgspec import Struct, structs
@@ -109,6 +109,7 @@ class Entity:
         self.content = Content()
         self.parts: dict[tuple[str, ...], Content] = {}
         self._last_content = Content()
+        self._former_names: dict[str, str] = {}
 
     @property
     def name(self) -> DatasetName:
@@ -185,6 +186,8 @@ class Entity:
         elif is_schema_reading:
             self.glimpsed = _joined(self.glimpsed, read)
         else:
+            if self._former_names:
+                read = structs.replace(read, schema=tuple(map(self._formerly, read.schema)))
             known, self.read = self.read, _joined(self.read, read)
             if is_streaming and known is not None and self.read is not None:
                 # Each micro-batch reads what is new (M9).
@@ -248,13 +251,20 @@ class Entity:
         self.described = _filled(self.described, write)
 
     def change_columns(self, changes: Iterable[ColumnChange]) -> None:
-        """Rename or drop columns, with their sources."""
+        """Rename or drop columns, with their sources; what was read before keeps the name that it had then."""
+        changed = {change.old.name.casefold(): change.new for change in changes if change.old is not None}
         for part in self.parts.values():
-            for change in changes:
-                sources = part.sources.pop(change.old.name, None) if change.old is not None else None
-                if sources is not None and change.new is not None:
-                    part.sources[change.new.name] = sources
+            part.sources = dict(_with_new_names(part.sources, changed))
         self._sum_up()
+        if self.read is not None:
+            former = {name: self.former_name(name) for name in changed}
+            self._former_names |= {
+                new.name.casefold(): former[name] for name, new in changed.items() if new is not None
+            }
+
+    def former_name(self, column: str) -> str:
+        """Return what a column was called when it was first read."""
+        return self._former_names.get(column.casefold(), column)
 
     def add_rename(self, renamed: Observed, *, previous: DatasetName, ended: float) -> None:
         """Learn its new name; what it is called after the task is what counts (M1)."""
@@ -285,6 +295,7 @@ class Entity:
         self._sum_up()
         self.described = _filled(later.described, earlier.described)
         self.previous_name = self.previous_name or other.previous_name
+        self._former_names |= other._former_names
         self.is_only_created = self.is_only_created and other.is_only_created
         self.first_written = min(self.first_written, other.first_written)
         for name in _OF_EITHER:
@@ -305,6 +316,9 @@ class Entity:
             self.parts[replaced] = Content()
             self.parts[replaced].add(self._last_content)
 
+    def _formerly(self, field: SchemaField) -> SchemaField:
+        return structs.replace(field, name=self.former_name(field.name))
+
     def _sum_up(self) -> None:
         if len(self.parts) == 1:
             (self.content,) = self.parts.values()
@@ -314,9 +328,9 @@ class Entity:
             self.content.add(part)
 
     def _describe(self, written: Observed) -> None:
-        # A plan has the names of columns alone.
-        is_typed = any(field.type is not None for field in written.schema)
-        schema = written.schema if is_typed or not self.described.schema else self.described.schema
+        # A plan has the names of columns alone; a change of columns has all.
+        is_newer = "ALTER" in written.lifecycles or any(field.type is not None for field in written.schema)
+        schema = written.schema if is_newer or not self.described.schema else self.described.schema
         self.described = structs.replace(_filled(written, self.described), schema=schema)
 
 
@@ -334,3 +348,14 @@ def _filled(first: Observed, other: Observed) -> Observed:
 def _joined(known: Observed | None, new: Observed | None) -> Observed | None:
     # Two names of one dataset: the fold keeps facets, while the entity keeps the names.
     return join_one(known, structs.replace(new, dataset=known.dataset)) if known and new else known or new
+
+
+def _with_new_names(
+    sources: Sources, changed: Mapping[str, SchemaField | None]
+) -> Iterator[tuple[str | None, set[Source]]]:
+    """Return sources by the new names of their columns, without those of columns that are dropped."""
+    for column, found in sources.items():
+        if column is None or column.casefold() not in changed:
+            yield column, found
+        elif (new := changed[column.casefold()]) is not None:
+            yield new.name, found

@@ -130,11 +130,13 @@ class Evidence:
         runs = dict(state.runs)
         for run_id, one in executions.items():
             runs[run_id] = corrected(runs[run_id], one)
-        read = {one.dataset for each in logged.values() if each.execution_id >= 0 for one in each.inputs}
+        of_plans = (one for each in logged.values() if each.execution_id >= 0 for one in each.inputs)
+        read = {one.dataset for one in of_plans if not _is_lines(one)}
         declared = by_name(_observed({run_id: run for run_id, run in state.runs.items() if run.content.is_declared}))
+        described = {one.dataset for each in logged.values() for one in each.outputs if one.schema}
         for key in sorted(logged.keys() - {one.key for one in executions.values()}):
             run_id = "/".join((key[0], *filter(None, key[1:2]), str(key[2])))
-            executions[run_id] = with_declared_names(without_inference(logged[key], read), declared)
+            executions[run_id] = with_declared_names(without_inference(logged[key], read), declared, described)
             runs[run_id] = run_of(executions[run_id])
         superseded = state.superseded()
         for run_id, one in executions.items() if superseded else ():
@@ -265,10 +267,11 @@ def _is_internal(name: DatasetName) -> bool:
 
 
 def without_inference(execution: Execution, read: Collection[DatasetName]) -> Execution:
-    """Return an execution without the files that it read to infer the schema of a directory among ``read``.
+    """Return an execution without the files that it read to infer a schema, where other plans ``read`` them.
 
-    Of what no other plan reads, such as the file behind ``df.rdd``, this is the only witness; its lines are no schema.
-    Several files, and one that Spark has written, are of the directory that the program named.
+    These read the files, or a directory around them. Of what no other plan reads, such as the file behind ``df.rdd``,
+    this is the only witness; its lines are no schema. Several files, and one that Spark has written, are of the
+    directory that the program named.
     """
     lines = [one for one in execution.inputs if _is_lines(one)]
     around = {next(directories_above(one.dataset), one.dataset) for one in lines}
@@ -277,7 +280,7 @@ def without_inference(execution: Execution, read: Collection[DatasetName]) -> Ex
     kept = [
         structs.replace(one, dataset=min(around) if is_directory else one.dataset, schema=())
         for one in lines
-        if not any(above in read for above in directories_above(one.dataset))
+        if not any(name in read for name in (one.dataset, *directories_above(one.dataset)))
     ]
     return structs.replace(execution, inputs=by_name([*(one for one in execution.inputs if one not in lines), *kept]))
 

@@ -18,7 +18,7 @@ class CatalogStatement(Struct, frozen=True, gc=False):
 
     ``columns`` and ``properties`` are those that it names (``comment`` among them), ``partitioned_by`` the columns and
     transforms of a CREATE. ``is_conditional`` means IF [NOT] EXISTS (None: not known), ``is_cascading`` DROP DATABASE
-    CASCADE.
+    CASCADE, ``has_unnamed_columns`` that an ALTER renames or drops columns that it does not name.
     """
 
     change: ChangeType
@@ -30,6 +30,7 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     is_conditional: bool | None = False
     is_cascading: bool = False
     partitioned_by: tuple[str, ...] = ()
+    has_unnamed_columns: bool = False
 
 
 def logged_run_id(application_id: str, started_millis: int) -> str:

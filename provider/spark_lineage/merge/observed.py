@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -211,3 +211,34 @@ def column_changes(old: Sequence[SchemaField], new: Sequence[SchemaField]) -> tu
     dropped = tuple(ColumnChange(field, None) for field in old if field.name not in after)
     added = tuple(ColumnChange(None, field) for field in new if field.name not in before)
     return dropped + added + retyped
+
+
+def lacks(schema: Sequence[SchemaField], changes: Iterable[ColumnChange]) -> bool:
+    """Whether columns are those of before changes that a command names."""
+    names = {field.name.casefold() for field in schema}
+    return any(
+        change.new.name.casefold() not in names
+        if change.new is not None
+        else change.old is not None and change.old.name.casefold() in names
+        for change in _of_columns(changes)
+    )
+
+
+def with_changes(schema: Sequence[SchemaField], changes: Iterable[ColumnChange]) -> tuple[SchemaField, ...]:
+    """Return the columns of a table after changes that its command names; types that it does not name stay."""
+    changes = list(_of_columns(changes))
+    changed = {change.old.name.casefold(): change.new for change in changes if change.old is not None}
+    kept = (_changed(field, changed.get(field.name.casefold(), field)) for field in schema)
+    added = (change.new for change in changes if change.old is None)
+    return tuple(field for field in (*kept, *added) if field is not None)
+
+
+def _of_columns(changes: Iterable[ColumnChange]) -> Iterator[ColumnChange]:
+    """Return the changes of columns, without those of a struct's fields (``address.city``)."""
+    for change in changes:
+        if not any("." in field.name for field in (change.old, change.new) if field is not None):
+            yield change
+
+
+def _changed(field: SchemaField, new: SchemaField | None) -> SchemaField | None:
+    return None if new is None else structs.replace(field, name=new.name, type=new.type or field.type)

@@ -14,7 +14,7 @@ from spark_lineage.merge.entity import Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence, is_schema_reading
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
-from spark_lineage.merge.observed import Observed, compose, indirect
+from spark_lineage.merge.observed import Observed, compose, indirect, lacks, with_changes
 from spark_lineage.merge.outcome import (
     CTAS_COMMAND,
     RunOutcome,
@@ -126,7 +126,7 @@ class Timeline:
             # It had another name again, or had gone, when the listener looked it up.
             return [self._rename(run_id, under_new_name(table, statement.new_name), table.name)]
         if table is not None and statement.change == "ALTER":
-            altered = Observed(table.name, schema=table.known_schema, lifecycles=frozenset({"ALTER"}))
+            altered = Observed(table.name, lifecycles=frozenset({"ALTER"}))
             return [self._write_one(run_id, outcome, altered)]
         self._forget(self.journal.command(self._evidence.runs[run_id], statement, self._bindings))
         return []
@@ -162,6 +162,8 @@ class Timeline:
             entity.add_attempt("unfinished", is_destroyed=is_destroyed(run, write))
             return entity
         entity.is_observed |= not is_declared
+        if "ALTER" in write.lifecycles and statement is not None:
+            write = _altered(write, entity, statement)
         if not unconfirmed and "CREATE" in write.lifecycles and write.is_empty and entity.is_seen:
             self._find_there(run_id, write, entity, is_table=is_table)
             return entity
@@ -202,7 +204,7 @@ class Timeline:
             if source.content.sources:
                 found.update((former, at, compose(how, inner)) for former, at, inner in source.sources_of(field))
             if source.has_former:
-                found.add((source, field, how))
+                found.add((source, source.former_name(field), how))
         through.update(filter(None, map(self._bindings.known, inputs)))
         for entity in through:
             for former, field, how in entity.content.sources.get(None, ()):
@@ -268,3 +270,10 @@ def _by_path(inputs: tuple[Observed, ...], sources: Collection[DatasetName]) -> 
         inside = [] if is_source else sorted(name for name in sources if read.dataset in directories_above(name))
         found += [structs.replace(read, dataset=name, statistics=None) for name in inside] or [read]
     return tuple(found)
+
+
+def _altered(write: Observed, entity: Entity, statement: CatalogStatement) -> Observed:
+    """Return what an ALTER left with the columns that it has then, where the listener has those of before, or none."""
+    if write.schema and not lacks(write.schema, statement.columns):
+        return write
+    return structs.replace(write, schema=with_changes(write.schema or entity.known_schema, statement.columns))

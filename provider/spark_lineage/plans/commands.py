@@ -40,7 +40,15 @@ _HADOOP_WRITE = re.compile(
     r"(?P<location>.*?), (?P<static>\[[^\]]*=[^\]]*\], )?(?:true|false), (?P<partitions>\[[^\]]*#[^\]]*\], )?",
     re.DOTALL,
 )
-_STORAGE = re.compile(r"Storage\(Location: (?P<location>.*?), \w+ ?\w+: .*\), (?P<overwrite>true|false), \[", re.DOTALL)
+_STORAGE = re.compile(
+    r"Storage\(Location: (?P<location>.*?)"
+    r"(?:, (?:Serde \w+|InputFormat|OutputFormat|Compressed|Storage Properties)\b.*)?\), (?P<overwrite>true|false), \[",
+    re.DOTALL,
+)
+# The place of a table that a query makes: properties, provider, options, location.
+_SPEC_LOCATION = re.compile(
+    r"TableSpec\(Map\(.*?\),(?:None|Some\([^()]*\)),Map\(.*?\),Some\((?P<location>.*?)\),(?:None|Some\()", re.DOTALL
+)
 # Where a command says whether it overwrites, and the partitions that it writes to.
 _PARTITIONED = {
     "InsertIntoHadoopFsRelationCommand": _HADOOP_WRITE,
@@ -53,6 +61,7 @@ _PARTITIONED = {
 # `day#12` and `day=None`.
 _COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")
 _HIVE_PATH = re.compile(r"HiveTempPath\((?P<location>[^)]+)\)")
+_HIVE_TEMP_PATH = "HiveTempPath"
 HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
 _OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>.*?)(?=, [\w.]+=|\](?:, |\Z)|\Z)", re.DOTALL)
 _ICEBERG = re.compile(r"Iceberg(?:Batch)?Write\(table=(?P<table>[^,)]+)")
@@ -183,11 +192,18 @@ def _options(text: str) -> dict[str, str]:
     return {match["key"].lower(): match["value"] for match in _OPTION.finditer(text)}
 
 
-def _at(place: re.Match[str] | None, table: str, tables: Tables) -> Observed | None:
+def _at(place: re.Match[str] | None, table: str, tables: Tables, *, is_own: bool = True) -> Observed | None:
     """Return the dataset at a place, or else the one that a table is."""
     if place is not None:
         return tables.at(place["location"], table)
-    return tables.named(table) if table else None
+    return tables.named(table, is_own=is_own) if table else None
+
+
+def _stored(place: re.Match[str] | None, table: str, tables: Tables) -> Observed | None:
+    """Return the dataset at the place of a ``CatalogStorageFormat``, which Spark 3 prints as a URI."""
+    if place is None:
+        return None
+    return tables.at(unquote(place["location"]) if tables.has_encoded_places else place["location"], table)
 
 
 def _hadoop_target(_node: Node, text: str, tables: Tables) -> Observed | None:
@@ -196,10 +212,13 @@ def _hadoop_target(_node: Node, text: str, tables: Tables) -> Observed | None:
 
 
 def _table_target(_node: Node, text: str, tables: Tables) -> Observed | None:
-    """``InsertIntoHiveTable`` names the place that it writes to; Hive's ``CREATE TABLE … AS SELECT`` its table."""
+    """``InsertIntoHiveTable`` names the place that it writes to from Spark 4 on, else the table, which may be external.
+
+    Hive's ``CREATE TABLE … AS SELECT`` names its table.
+    """
     created, table = HIVE_TABLE.search(text), IDENTIFIER.search(text)
     name = f"{created['database']}.{created['table']}" if created else table[0] if table else ""
-    return _at(_HIVE_PATH.search(text), name, tables)
+    return _at(_HIVE_PATH.search(text), name, tables, is_own=_HIVE_TEMP_PATH not in text)
 
 
 def _delta_target(node: Node, text: str, tables: Tables) -> Observed | None:
@@ -234,12 +253,14 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
     if location := _CATALOG_TABLE.search(text):
         name = _CATALOG_NAME.search(text)
         table = ".".join(filter(None, name.groups())) if name else ""
-        return _at(location, table, tables)
+        return _stored(location, table, tables)
     if iceberg := _ICEBERG.search(text):
         return tables.foreign(iceberg["table"])
     if identifier := _V2_IDENTIFIER.search(text):
-        find = tables.named if is_session_catalog(identifier["catalog"]) else tables.foreign
-        return find(identifier["table"].strip())
+        table = identifier["table"].strip()
+        if not is_session_catalog(identifier["catalog"]):
+            return tables.foreign(table)
+        return _at(_SPEC_LOCATION.search(text), table, tables)
     # A merge-on-read names no table: it is the one whose rows are read with their places in files.
     changed = (_V2_SCAN.match(leaf.name) for leaf in node.walk() if _ROW_PLACE in leaf.fields.get("Output", ""))
     return next((tables.named(match["table"]) for match in changed if match), None)
@@ -264,7 +285,7 @@ _BY_TARGET: tuple[tuple[_Target, str], ...] = (
     (_hadoop_target, "InsertIntoHadoopFsRelationCommand"),
     (_table_target, "InsertIntoHiveTable CreateHiveTableAsSelectCommand OptimizedCreateHiveTableAsSelectCommand"),
     (_table_target, "CreateDataSourceTableAsSelectCommand CreateHoodieTableCommand CreateHoodieTableAsSelectCommand"),
-    (lambda _node, text, tables: _at(_STORAGE.search(text), "", tables), "InsertIntoHiveDirCommand"),
+    (lambda _node, text, tables: _stored(_STORAGE.search(text), "", tables), "InsertIntoHiveDirCommand"),
     # A table of Hive's own formats may be external.
     (lambda _node, text, tables: tables.named(IDENTIFIER.findall(text)[0], is_own=False), "LoadDataCommand"),
     (_save_target, "SaveIntoDataSourceCommand"),

@@ -28,7 +28,7 @@ from spark_lineage.plans.plan import Node, Plan, parse_plan
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
 from spark_lineage.plans.statements import is_read, read_statement
-from spark_lineage.plans.tables import Tables, complete_locations, path_name, read_by, read_leaf
+from spark_lineage.plans.tables import Tables, complete_locations, is_log_of_table, path_name, read_by, read_leaf
 
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
 _LOOKING_AFTER = ("AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand")
@@ -41,6 +41,8 @@ _SAVE_AS_TABLE = "CreateDataSourceTableAsSelectCommand"
 _SORTED = Transformation("INDIRECT", "SORT")
 _MAKING = frozenset({"CREATE", "OVERWRITE"})
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
+# Columns of Delta's AddFile and IndexedFile.
+_ACTIONS = (frozenset({"dataChange", "partitionValues"}), frozenset({"add", "remove", "cdc", "isLast"}))
 _ID = re.compile(r"#(\d+)")
 _EXISTING_RDD = "Scan ExistingRDD"
 _VALUE = hidden("value")
@@ -73,6 +75,8 @@ class PlanContent:
     """The operators and commands in it that no rule reads."""
     output_mode: str = ""
     """The output mode of the streaming query that it is a batch of, if an aggregation has it."""
+    is_of_log: bool = False
+    """Whether it reads the log that Delta keeps of a table."""
 
     @property
     def is_query_of_data(self) -> bool:
@@ -81,8 +85,9 @@ class PlanContent:
 
     @property
     def is_bookkeeping(self) -> bool:
-        """Whether it gives out what Delta keeps in its log (``AddFile``)."""
-        return {"dataChange", "partitionValues"} <= {column.name for column in self.traced.columns}
+        """Whether it reads what Delta keeps in its log, or gives that out."""
+        names = {column.name for column in self.traced.columns}
+        return self.is_of_log or any(actions <= names for actions in _ACTIONS)
 
     @property
     def is_whole(self) -> bool:
@@ -135,7 +140,8 @@ class PlanContent:
         inputs = by_name([*self.inputs, *(read for content in queries for read in content.inputs)])
         traced = self._own(queries).traced
         if self.merge and command.target is not None:
-            traced = replace(merged(self.merge, command.target.dataset, traced, names), is_cut=traced.is_cut)
+            within = [content.traced for content in inside]
+            traced = replace(merged(self.merge, command.target.dataset, traced, names, within), is_cut=traced.is_cut)
         return replace(self, command=command, inputs=inputs, traced=traced)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
@@ -195,6 +201,8 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         unread = tuple(name for part in parts for name in part.unread)
         return PlanContent(inputs=by_name(read for part in parts for read in part.inputs), parts=parts, unread=unread)
     statement = read_statement(plan, tables)
+    if statement is not None:
+        tables.learn(statement)
     if command.has_data:
         content = _query(plan, tables, batch)
         traced = written(*described(plan), command.target, content.traced)
@@ -232,7 +240,12 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
     if _is_inference(plan):
         inputs = tuple(structs.replace(read, schema=LINES) for read in inputs)
     return PlanContent(
-        inputs=inputs, traced=traced, is_of_batch=is_of_batch, unread=unread, output_mode=_output_mode(plan)
+        inputs=inputs,
+        traced=traced,
+        is_of_batch=is_of_batch,
+        unread=unread,
+        output_mode=_output_mode(plan),
+        is_of_log=any(is_log_of_table(node) for node in plan.walk() if not node.children),
     )
 
 

@@ -160,6 +160,7 @@ class EventLogReader:
         match event:
             case events.LogStart():
                 self._version = event.version
+                self._tables.has_encoded_places = event.version.startswith("3.")
             case events.Environment():
                 self._environment = event
                 self._tables.configure(event.spark, event.system.get("user.dir", ""))

@@ -68,7 +68,8 @@ def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> T
     columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
     unread = tuple(sorted({*plan.unread, *scope.unread, *tracer.subqueries.unread}))
     is_whole = scope.is_whole and tracer.subqueries.is_whole and not unread and bool(columns)
-    return Traced(columns, scope.decisions, unread, is_whole=is_whole)
+    known = tuple(Column(each, scope.names[each], sources) for each, sources in scope.sources.items() if sources)
+    return Traced(columns, scope.decisions, unread, is_whole=is_whole, known=known)
 
 
 class _Tracer:

@@ -7,7 +7,7 @@ arguments. What they change is the table itself: where rows keep the value of a 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from spark_lineage.merge.lineage import IDENTITY, Transformation
@@ -16,7 +16,7 @@ from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.lists import arguments, attributes, elements, struct_fields, to_closing
 from spark_lineage.plans.names import ATTRIBUTE_NAME, NAME, Attribute, Names, plain, shown
 from spark_lineage.plans.plan import Plan
-from spark_lineage.plans.scope import UNTRACED, Column, Scope, Sources, Traced
+from spark_lineage.plans.scope import NOTHING, UNTRACED, Column, Scope, Sources, Traced
 
 HUDI_INSERT, HUDI_UPDATE, HUDI_DELETE, HUDI_MERGE = (
     "InsertIntoHoodieTableCommand",
@@ -24,7 +24,8 @@ HUDI_INSERT, HUDI_UPDATE, HUDI_DELETE, HUDI_MERGE = (
     "DeleteHoodieTableCommand",
     "MergeIntoHoodieTableCommand",
 )
-_REWRITES = frozenset({"ReplaceData", "WriteDelta"})
+_DELTA_WRITE = "WriteDelta"
+_REWRITES = frozenset({"ReplaceData", _DELTA_WRITE})
 _ATTRIBUTE = re.compile(rf"(?P<name>{ATTRIBUTE_NAME})#(?P<id>\d+)L?")
 # Spark's, Iceberg's and Hudi's metadata columns (HoodieRecord.HOODIE_META_COLUMNS).
 _STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted|_hoodie_\w+")
@@ -86,14 +87,15 @@ ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {
 }
 
 
-def merged(text: str, target: DatasetName, source: Traced, names: Names) -> Traced:
+def merged(text: str, target: DatasetName, source: Traced, names: Names, inside: Sequence[Traced] = ()) -> Traced:
     """Read a MERGE of Delta: ``source, target, table, condition, [matched clauses], [not matched clauses], ...``.
 
-    ``source`` are the columns that the execution gave out that read the source; attributes of no column of it are the
-    target's, if it has a column of that name: where the source was not found, they may be its.
+    ``source`` are the columns that the execution gave out that read the source, ``inside`` all executions inside of the
+    command: what they know counts for it, since Spark gives no id twice. Without any, attributes of no column of the
+    source are the target's, if it has a column of that name.
     """
     scope = Scope()
-    for column in source.columns:
+    for column in (*(column for traced in inside for column in traced.known), *source.columns):
         scope.define(column.id, column.name, column.sources)
     scope.dataset_wide |= source.dataset_wide
     text = names.marked(text)
@@ -104,14 +106,32 @@ def merged(text: str, target: DatasetName, source: Traced, names: Names) -> Trac
     first = next((position for position, part in enumerate(parts) if _IS_CLAUSES.match(part)), 0)
     clauses = [each for part in parts[first:] if _IS_CLAUSES.match(part) for each in _clauses(part)]
     actions = [action for each in clauses for action in _actions(each)]
-    for attribute in _ATTRIBUTE.finditer(text):
+    for attribute in () if inside else _ATTRIBUTE.finditer(text):
         identity, name = int(attribute["id"]), shown(attribute["name"])
         if identity not in scope.names and name in own:
             scope.define(identity, name, ((target, name, IDENTITY),))
-    columns = (_kept(Column(0, column, scope.made_from(value)), target) for column, value in actions)
+    values: dict[str, Sources] = {} if actions else dict.fromkeys(_rewritten(target, inside), NOTHING)
+    for name, value in actions:
+        values[name] = values.get(name, NOTHING) | scope.made_from(value)
+    # Where the table's schema may evolve, a column that no execution reads of it may be new.
+    former = {name for found in scope.sources.values() for dataset, name, _ in found if dataset == target}
+    columns = (
+        _kept(column, target) if parts[-1] != "true" or column.name in former else column
+        for column in (Column(0, name, sources) for name, sources in values.items())
+    )
     # What the rows are matched by is before the first list of clauses.
     conditions = [*parts[first - 1 : first], *(each for each in clauses if each.startswith(_CONDITION_OF_CLAUSE))]
     return _traced(columns, scope, conditions, "JOIN")
+
+
+def _rewritten(target: DatasetName, inside: Iterable[Traced]) -> list[str]:
+    """Return the columns of a table whose files an execution inside of a MERGE writes anew, without some rows."""
+    rows = [
+        [column.name for column in traced.columns]
+        for traced in inside
+        if all(any(each[:2] == (target, column.name) for each in column.sources) for column in traced.columns)
+    ]
+    return max(rows, key=len, default=[])
 
 
 def _clauses(part: str) -> Iterable[str]:
@@ -175,7 +195,8 @@ def written(name: str, text: str, target: Observed | None, traced: Traced) -> Tr
     traced = _without_steering(traced)
     if name == HUDI_INSERT:
         return _aligned(text, traced)
-    if name == HUDI_UPDATE and target is not None:
+    if name in {HUDI_UPDATE, _DELTA_WRITE} and target is not None:
+        # Rows that the command leaves keep their values.
         return replace(traced, columns=tuple(_kept(column, target.dataset) for column in traced.columns))
     if name == HUDI_DELETE:
         # The columns are those that find the rows which it takes away.

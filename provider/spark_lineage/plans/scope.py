@@ -49,6 +49,7 @@ class Traced:
 
     ``unread`` are the names of operators that no rule reads. ``is_whole``: there are none, and the plan names the
     dataset of each leaf. ``is_cut``: the text leaves columns out, so there may be more of them, made from more.
+    ``known`` are the attributes of all operators that have sources, those that the root gives out among them.
     """
 
     columns: tuple[Column, ...] = ()
@@ -56,6 +57,7 @@ class Traced:
     unread: tuple[str, ...] = ()
     is_whole: bool = False
     is_cut: bool = False
+    known: tuple[Column, ...] = ()
 
     def with_sources(self, change: Callable[[Sources], Sources]) -> Traced:
         """Return the same columns and decisions with changed sources."""

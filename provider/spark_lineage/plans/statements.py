@@ -39,6 +39,8 @@ _CHANGE = re.compile(
     r"|SET PROPERTY (?P<key>.+?) = (?P<value>.*?))(?=\]|, (?:(?:ADD|DROP|RENAME|ALTER) COLUMN|SET PROPERTY) )",
     re.DOTALL,
 )
+# Some catalogs print but the class of a change.
+_UNNAMED_CHANGE = re.compile(r"TableChange\$(?:Rename|Delete)Column@")
 _QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
 _TRUE = "true"
 _PERSISTED = "PersistedView"
@@ -210,7 +212,14 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
             columns.append(ColumnChange(SchemaField(name), SchemaField(name, change["to"].strip().lower())))
         else:
             properties.append((change["key"], change["value"].strip()))
-    return CatalogStatement("ALTER", "TABLE", _identifier(parts), columns=tuple(columns), properties=tuple(properties))
+    return CatalogStatement(
+        "ALTER",
+        "TABLE",
+        _identifier(parts),
+        columns=tuple(columns),
+        properties=tuple(properties),
+        has_unnamed_columns=bool(_UNNAMED_CHANGE.search(parts[2])),
+    )
 
 
 # IF NOT EXISTS comes last.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from spark_lineage.merge.execution import unnamed
+from spark_lineage.merge.execution import CatalogStatement, unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink, Transformation
 from spark_lineage.merge.observed import Observed, by_name
 from spark_lineage.naming.identity import PARTITION, DatasetName
@@ -62,8 +62,9 @@ _PUSHED = Transformation("INDIRECT", "FILTER")
 _METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
 # They read no dataset.
 _LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
-# Delta's own log, which it reads to find its files.
+# Delta's own log, which it reads to find its files: itself, and what it keeps of it.
 _INTERNAL_INDEX = "DeltaLogFileIndex"
+_LOG_STATE = re.compile(r"Scan ExistingRDD Delta .* - .*/_delta_log\Z", re.DOTALL)
 
 
 def path_name(location: str) -> DatasetName:
@@ -92,7 +93,7 @@ class Tables:
     """What is known of the tables of one application: where warehouses are, and where plans said that a table is.
 
     ``subqueries`` has, by the id of its expression, the columns that each scalar subquery was made from, ``names`` the
-    names of attributes.
+    names of attributes. ``has_encoded_places``: the locations of a catalog's tables are printed as URIs.
     """
 
     def __init__(self) -> None:
@@ -102,8 +103,10 @@ class Tables:
         self._metastore = ""
         self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
+        self._databases: dict[str, str] = {}
         self.subqueries: dict[int, Sources] = {}
         self.names = Names()
+        self.has_encoded_places = False
         self._named: set[tuple[str, ...]] = set()
 
     def configure(self, properties: Mapping[str, str], working_directory: str) -> None:
@@ -120,6 +123,13 @@ class Tables:
                 self._catalogs.setdefault(value, []).append(match["catalog"])
             elif _METASTORE.fullmatch(key):
                 self._metastore = value.partition(",")[0]
+
+    def learn(self, statement: CatalogStatement) -> None:
+        """Note where a database of Spark's own catalog is, by the command that makes it."""
+        location = dict(statement.properties).get("location", "")
+        catalog, _, database = statement.name.rpartition(".")
+        if statement.object_type == "DATABASE" and catalog in {"", SESSION_CATALOG} and _PATH.match(location):
+            self._databases[database] = location.rstrip("/")
 
     def catalog(self, class_name: str) -> str:
         """Return the name that a class of catalogs was configured under, empty where it has none or several."""
@@ -178,7 +188,8 @@ class Tables:
             return "/".join((warehouse, *databases, table))
         if catalog != SESSION_CATALOG or not warehouse:
             return ""
-        return f"{warehouse}/{table}" if databases == [_DEFAULT_DATABASE] else f"{warehouse}/{databases[0]}.db/{table}"
+        folder = warehouse if databases == [_DEFAULT_DATABASE] else f"{warehouse}/{databases[0]}.db"
+        return f"{self._databases.get(databases[0], folder)}/{table}"
 
     def _symlinks(self, identifier: str) -> frozenset[Symlink]:
         if not identifier:
@@ -218,6 +229,11 @@ def _paths(location: str) -> tuple[list[str], bool]:
     return paths if is_split else [], is_split and len(paths) == int(found["count"])
 
 
+def is_log_of_table(leaf: Node) -> bool:
+    """Whether a leaf reads the log that Delta keeps of a table, for itself."""
+    return leaf.fields.get("Location", "").startswith(_INTERNAL_INDEX) or bool(_LOG_STATE.match(leaf.name))
+
+
 def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
     """Return the datasets that a leaf reads: none for what is no dataset, or one that the plan does not name.
 
@@ -243,7 +259,8 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
     else:
         table = hive["table"] if hive else v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
     if table:
-        return tuple(filter(None, (tables.named(table, is_own=not hive),)))
+        # A table of files may be external.
+        return tuple(filter(None, (tables.named(table, is_own=not (hive or is_logical)),)))
     if not (is_logical or jdbc):
         return ()
     columns = [attribute.name for attribute in given_out_by(node)]
