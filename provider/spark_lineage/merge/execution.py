@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
+import msgspec
 from msgspec import Struct
 
+from spark_lineage.merge.database_query import DatabaseQuery
 from spark_lineage.merge.lineage import Application, ChangeType, ColumnChange, ObjectType, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.naming.identity import DatasetName
@@ -69,6 +71,7 @@ class Execution(Struct, frozen=True, gc=False):
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with the edges that the plan names. ``is_whole``: the
     plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads.
+    ``queries`` are those among the inputs that a database ran.
     ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs
     alone; its ``command`` is the method that saves files, if it does.
     Each attempt of an application (``attempt_id``) counts its executions from 0.
@@ -95,6 +98,7 @@ class Execution(Struct, frozen=True, gc=False):
     unread: tuple[str, ...] = ()
     statement: CatalogStatement | None = None
     attempt_id: str = ""
+    queries: tuple[DatabaseQuery, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -136,4 +140,5 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         outputs=join(left.outputs, right.outputs),
         is_whole=left.is_whole and right.is_whole,
         unread=tuple(sorted({*left.unread, *right.unread})) if left != right else left.unread,
+        queries=max(left.queries, right.queries, key=msgspec.json.encode) if left != right else left.queries,
     )
