@@ -26,7 +26,7 @@ joined = query("""
     JOIN crm.customers c ON c.id = p.who
     JOIN "Order Items" i ON i.order_id = p.id
     GROUP BY c.name, COALESCE(c.nick, c.name)
-    HAVING COUNT(i."sku, EUR") > 0
+    HAVING COUNT(i."sku EUR") > 0
 """)
 joined.write.parquet("joined")
 
@@ -39,7 +39,7 @@ names = table("""(
 names.where("NAME <> 'x'").select(f.col("NAME").alias("name"), "CITY").write.parquet("names")
 
 rows = table('(SELECT * FROM "Order Items" WHERE AMOUNT < 9) Q')
-rows.select(f.col("sku, EUR").alias("sku"), "PRICE").write.parquet("rows")
+rows.select(f.col("sku EUR").alias("sku"), "PRICE").write.parquet("rows")
 
 newest = query("""
     SELECT s.id, s.state FROM (
@@ -53,8 +53,6 @@ newest.join(spark.read.parquet("rows"), newest.ID == f.col("PRICE"), "left").sel
     newest.ID.alias("id"), newest.STATE.alias("state"), "sku"
 ).write.parquet("newest")
 
-both = table("ORDERS o JOIN CRM.CUSTOMERS c ON c.ID = o.CUSTOMER_ID")
-print(both.columns)
 joined.groupBy(f.col("CUSTOMER").alias("NAME")).agg(f.sum("TOTAL").cast("bigint").alias("TOTAL")).write.jdbc(
     SALES["url"], "TOTALS", mode="append", properties={key: SALES[key] for key in ("user", "password", "driver")}
 )
