@@ -28,8 +28,12 @@ def read(scheme, sql, columns):
 
 
 def facts(reading):
-    direct = {f"{to} < {table.name}:{field} {how.subtype}" for to, table, field, how in reading.edges if how.type == "DIRECT"}
-    indirect = {f"{to or '*'} < {table.name}:{field}" for to, table, field, how in reading.edges if how.type == "INDIRECT"}
+    direct = {
+        f"{to} < {table.name}:{field} {how.subtype}" for to, table, field, how in reading.edges if how.type == "DIRECT"
+    }
+    indirect = {
+        f"{to or '*'} < {table.name}:{field}" for to, table, field, how in reading.edges if how.type == "INDIRECT"
+    }
     return {each.written for each in reading.tables}, direct, indirect
 
 

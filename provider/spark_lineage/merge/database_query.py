@@ -31,7 +31,7 @@ class QueryTable(Struct, frozen=True, order=True, gc=False):
 
 
 class QueryReading(Struct, frozen=True, gc=False):
-    """What a query reads, in the dialect of databases whose namespaces have these schemes, or without any in each other.
+    """What a query reads, in the dialect of databases whose namespaces have these schemes; without any, in others.
 
     ``edges`` lead from the columns of its result to those of its tables, and from None what decides on its rows.
     ``unread`` lists what is not certain.
@@ -44,7 +44,7 @@ class QueryReading(Struct, frozen=True, gc=False):
 
 
 class DatabaseQuery(Struct, frozen=True, gc=False):
-    """A query that a database runs for Spark, and what it may mean; the last reading is for databases of other kinds."""
+    """A query that a database runs for Spark, and what it may mean; the last reading is for other databases."""
 
     dataset: DatasetName
     readings: tuple[QueryReading, ...]

@@ -17,7 +17,7 @@ from spark_lineage.merge.database_query import DatabaseQuery, QueryReading, Quer
 from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.merge.observed import Edge, Observed
 from spark_lineage.plans.query_dialects import DIALECTS, Dialect
-from spark_lineage.plans.scope import NOTHING, Sources
+from spark_lineage.plans.scope import Sources
 
 if TYPE_CHECKING:
     from spark_lineage.plans.query_clauses import Statement
@@ -29,6 +29,7 @@ TOO_LONG = "its SQL, which is too long"
 # The name of a table, whose parts may be in quotes.
 _PART = r'(?:[^\s"`\[\](),;.]+|"(?:[^"]|"")+"|`(?:[^`]|``)+`|\[[^\]]+\])'
 _NAME = re.compile(rf"\s*{_PART}(?:\.{_PART})*\s*")
+_ALL_OF = "SELECT * FROM"
 _SELECTING = re.compile(r"\s*SELECT\b", re.IGNORECASE)
 # Parsing takes a second for some 100,000 characters.
 _MAX_LENGTH = 50_000
@@ -45,7 +46,7 @@ def statement_of(table: str, external: str = "") -> str:
 
     Only the latter has what the option ``prepareQuery`` puts in front.
     """
-    return external if external and not _SELECTING.match(external) else f"SELECT * FROM {table}"
+    return external if external and not _SELECTING.match(external) else f"{_ALL_OF} {table}"
 
 
 def queries_among(inputs: Iterable[Observed]) -> tuple[DatabaseQuery, ...]:
@@ -93,7 +94,7 @@ def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> tuple[QueryRead
         return QueryReading(dialect.schemes, unread=(UNPARSED,)), False
     edges: set[Edge] = {(None, *source) for source in statement.relation.deciding}
     unread = list(statement.unread)
-    found, is_exact = _result(statement, dialect, columns)
+    found, is_exact = _result(statement, columns)
     for column, made in found.items():
         if made is None:
             unread.append(f"its column {column}")
@@ -108,7 +109,7 @@ def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> tuple[QueryRead
     return reading, is_exact
 
 
-def _result(statement: Statement, dialect: Dialect, columns: Sequence[str]) -> tuple[dict[str, Sources | None], bool]:
+def _result(statement: Statement, columns: Sequence[str]) -> tuple[dict[str, Sources | None], bool]:
     """Return what each column of the result is made from, None where this is not certain; and whether names are exact.
 
     A column that no name fits is of the one table of which the query gives out all, or an expression without an alias.

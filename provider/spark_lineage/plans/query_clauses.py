@@ -15,7 +15,7 @@ from sqlglot import exp
 from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.lineage import Transformation
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.plans.query_dialects import Dialect
+from spark_lineage.plans.query_dialects import Dialect, listed
 from spark_lineage.plans.query_expressions import SORTED, Expressions
 from spark_lineage.plans.query_names import Common, Level, Relation, Source
 from spark_lineage.plans.scope import GROUPED, NOTHING, TRANSFORMATION, Sources, through
@@ -24,18 +24,18 @@ _FILTERED = Transformation("INDIRECT", "FILTER")
 _JOINED = Transformation("INDIRECT", "JOIN")
 
 # The parts of a query that are read here, or that decide neither on its columns nor on its rows.
-_SELECT = frozenset(
-    "connect distinct expressions from_ group having hint joins limit locks offset operation_modifiers options order"
-    " qualify sample where windows with_".split()
-)
-_SET_OPERATION = frozenset("distinct expression from_ limit locks offset order this with_".split())
-_SUBQUERY = frozenset("alias limit offset order sample this with_".split())
-_TABLE = frozenset("alias catalog db hints indexed joins only partition sample system_time this version when".split())
-_LATERAL = frozenset("alias cross_apply this outer view".split())
-_JOIN = frozenset("hint kind on side this using".split())
+_SELECT = listed("""
+    connect distinct expressions from_ group having hint joins limit locks offset operation_modifiers options order
+    qualify sample where windows with_
+""")
+_SET_OPERATION = listed("distinct expression from_ limit locks offset order this with_")
+_SUBQUERY = listed("alias limit offset order sample this with_")
+_TABLE = listed("alias catalog db hints indexed joins only partition sample system_time this version when")
+_LATERAL = listed("alias cross_apply this outer view")
+_JOIN = listed("hint kind on side this using")
 _JOIN_KINDS = frozenset({"", "CROSS", "INNER", "OUTER", "STRAIGHT"})
-_COMMON = frozenset("alias materialized this".split())
-_GROUP = frozenset("cube expressions grouping_sets rollup".split())
+_COMMON = listed("alias materialized this")
+_GROUP = listed("cube expressions grouping_sets rollup")
 # Oracle writes t@link for a table of another database.
 _PLAIN = re.compile(r"[^\W\d][\w$]*")
 # They have one row, which holds nothing.
@@ -76,7 +76,7 @@ class Clauses(Expressions):
         self.tables: dict[DatasetName, str] = {}
         self._text = text
 
-    def query(self, node: exp.Expression, level: Level | None = None) -> Relation:
+    def query(self, node: exp.Expr, level: Level | None = None) -> Relation:
         """Return the columns of a query; ``level`` is that of the query around it, whose names it may use."""
         inner = Level(level, level.named if level else {})
         if with_ := node.args.get("with_"):
@@ -95,12 +95,12 @@ class Clauses(Expressions):
         self.count(node.key.upper())
         return Relation(rest=[None])
 
-    def _expect(self, node: exp.Expression, known: frozenset[str]) -> None:
+    def _expect(self, node: exp.Expr, known: frozenset[str]) -> None:
         for key, value in node.args.items():
             if value and key not in known:
                 self.count(key.strip("_").upper())
 
-    def _common(self, with_: exp.Expression, outer: Level | None, named: Mapping[str, Common]) -> dict[str, Common]:
+    def _common(self, with_: exp.Expr, outer: Level | None, named: Mapping[str, Common]) -> dict[str, Common]:
         found = dict(named)
         for node in with_.expressions:
             self._expect(node, _COMMON)
@@ -131,7 +131,7 @@ class Clauses(Expressions):
         common.relation = itself.relation
         return common.relation
 
-    def _renamed(self, relation: Relation, alias: exp.Expression | None) -> Relation:
+    def _renamed(self, relation: Relation, alias: exp.Expr | None) -> Relation:
         """Return columns under the names that an alias lists for the first of them."""
         names = [self.dialect.name(each) for each in (alias.args.get("columns") or () if alias else ())]
         if not names:
@@ -142,7 +142,7 @@ class Clauses(Expressions):
         known = [(name, made) for name, (_, made) in zip(names, relation.columns, strict=False)]
         return Relation([*known, *relation.columns[len(names) :]], [], relation.deciding, relation.order)
 
-    def _select(self, node: exp.Expression, level: Level) -> Relation:
+    def _select(self, node: exp.Expr, level: Level) -> Relation:
         self._expect(node, _SELECT)
         if from_ := node.args.get("from_"):
             self._add_source(from_.this, level)
@@ -158,7 +158,7 @@ class Clauses(Expressions):
         relation.deciding |= level.deciding
         return relation
 
-    def _add_source(self, node: exp.Expression, level: Level) -> None:
+    def _add_source(self, node: exp.Expr, level: Level) -> None:
         """Add what stands in FROM; a derived table sees its neighbours only if it is LATERAL."""
         names: tuple[str, ...] = ()
         match node:
@@ -189,7 +189,7 @@ class Clauses(Expressions):
         self.count("a table function")
         return Relation(rest=[None])
 
-    def _table(self, node: exp.Expression, level: Level) -> Source:
+    def _table(self, node: exp.Expr, level: Level) -> Source:
         """Return a table with the parts of its name, or a common table expression."""
         self._expect(node, _TABLE)
         if isinstance(node.this, exp.Func) or not node.this:
@@ -207,7 +207,7 @@ class Clauses(Expressions):
         self.tables[table] = ".".join(self.dialect.name(part) for part in parts)
         return names, Relation(rest=[table])
 
-    def _is_name(self, part: exp.Expression) -> bool:
+    def _is_name(self, part: exp.Expr) -> bool:
         written = str(part.this)
         if part.args.get("temporary") or not written:
             return False
@@ -216,7 +216,7 @@ class Clauses(Expressions):
         # MySQL knows texts in double quotes, and no names.
         return self.dialect.quote != "`" or f"`{written.replace('`', '``')}`" in self._text
 
-    def _join(self, join: exp.Expression, level: Level) -> None:
+    def _join(self, join: exp.Expr, level: Level) -> None:
         self._expect(join, _JOIN)
         if (join.args.get("kind") or "") not in _JOIN_KINDS:
             self.count(f"{join.args['kind']} JOIN")
@@ -241,7 +241,7 @@ class Clauses(Expressions):
         found = self.among(name, sources)
         return self.count(f"the table of {name}") if found is None else found
 
-    def _project(self, node: exp.Expression, level: Level, relation: Relation) -> None:
+    def _project(self, node: exp.Expr, level: Level, relation: Relation) -> None:
         """Add what a SELECT gives out by one of its expressions."""
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             self._project_star(node, level, relation)
@@ -257,7 +257,7 @@ class Clauses(Expressions):
             name = self.dialect.name(node.this)
         relation.columns.append((name, made))
 
-    def _project_star(self, node: exp.Expression, level: Level, relation: Relation) -> None:
+    def _project_star(self, node: exp.Expr, level: Level, relation: Relation) -> None:
         is_whole = isinstance(node, exp.Star)
         if any((node if is_whole else node.this).args.values()):
             self.count("a star with exceptions")
@@ -274,7 +274,7 @@ class Clauses(Expressions):
             relation.rest += each.rest
             relation.order |= each.order
 
-    def _decide_on_rows(self, node: exp.Expression, level: Level, relation: Relation) -> None:
+    def _decide_on_rows(self, node: exp.Expr, level: Level, relation: Relation) -> None:
         """Note what WHERE, GROUP BY, HAVING and DISTINCT of a SELECT decide by."""
         for key in ("where", "qualify"):
             if condition := node.args.get(key):
@@ -299,7 +299,7 @@ class Clauses(Expressions):
             else:
                 self._decide_by_all(relation, level)
 
-    def _takes_first(self, node: exp.Expression) -> bool:
+    def _takes_first(self, node: exp.Expr) -> bool:
         """Whether a condition on Oracle's ROWNUM takes the first of the rows that a subquery sorts."""
         where = node.args.get("where")
         return where is not None and any(each.name.upper() == "ROWNUM" for each in where.find_all(exp.Column))
@@ -309,10 +309,10 @@ class Clauses(Expressions):
             self.count("DISTINCT of a star")
         level.deciding |= through([relation.sources], GROUPED)
 
-    def _decide(self, node: exp.Expression, level: Level, how: Transformation) -> None:
+    def _decide(self, node: exp.Expr, level: Level, how: Transformation) -> None:
         level.deciding |= through([self.made(node, level)], how)
 
-    def _grouped(self, key: exp.Expression, level: Level, relation: Relation) -> Sources:
+    def _grouped(self, key: exp.Expr, level: Level, relation: Relation) -> Sources:
         """Return what a key of GROUP BY is made from; it may be the place or the alias of a column given out."""
         if isinstance(key, exp.Literal):
             return self._at_place(key, relation)
@@ -323,18 +323,18 @@ class Clauses(Expressions):
                 return given[0]
         return self.made(key, level)
 
-    def _at_place(self, key: exp.Expression, relation: Relation) -> Sources:
+    def _at_place(self, key: exp.Expr, relation: Relation) -> Sources:
         place = int(key.this) - 1 if key.this.isdigit() else -1
         if relation.rest or not 0 <= place < len(relation.columns):
             return NOTHING if key.args.get("is_string") else self.count("a column by its place")
         return relation.columns[place][1]
 
-    def _ordered(self, node: exp.Expression, relation: Relation, level: Level) -> Relation:
+    def _ordered(self, node: exp.Expr, relation: Relation, level: Level) -> Relation:
         """Return a query's columns with its order, which decides on the rows where only the first are taken."""
         if not (order := node.args.get("order")):
             return relation
         distinct = node.args.get("distinct")
-        picks = isinstance(distinct, exp.Expression) and bool(distinct.args.get("on"))
+        picks = isinstance(distinct, exp.Expr) and bool(distinct.args.get("on"))
         is_deciding = picks or bool(node.args.get("limit") or node.args.get("offset"))
         unread = dict(self.unread)
         keys = (each.this if isinstance(each, exp.Ordered) else each for each in order.expressions)
@@ -346,7 +346,7 @@ class Clauses(Expressions):
         relation.deciding |= found if is_deciding else NOTHING
         return relation
 
-    def _sorted(self, key: exp.Expression, level: Level, relation: Relation) -> Sources:
+    def _sorted(self, key: exp.Expr, level: Level, relation: Relation) -> Sources:
         """Return what a key of ORDER BY is made from; a column given out goes before all others of its name."""
         if isinstance(key, exp.Literal):
             return self._at_place(key, relation)
@@ -356,7 +356,7 @@ class Clauses(Expressions):
                 return found
         return self.made(key, level)
 
-    def _set_operation(self, node: exp.Expression, level: Level) -> Relation:
+    def _set_operation(self, node: exp.Expr, level: Level) -> Relation:
         self._expect(node, _SET_OPERATION)
         around = Level(level.outer, level.named)
         left, right = (self.query(node.args[key], around) for key in ("this", "expression"))

@@ -44,7 +44,7 @@ Source = tuple[tuple[str, ...], Relation]
 class Common:
     """A common table expression, which is read when a query uses it; ``named`` are those that it may use itself."""
 
-    node: exp.Expression
+    node: exp.Expr
     outer: Level | None
     named: Mapping[str, Common]
     is_recursive: bool
@@ -62,7 +62,7 @@ class Level:
     named: Mapping[str, Common] = field(default_factory=dict)
     sources: list[Source] = field(default_factory=list)
     merged: list[tuple[str, Sources]] = field(default_factory=list)
-    windows: dict[str, exp.Expression] = field(default_factory=dict)
+    windows: dict[str, exp.Expr] = field(default_factory=dict)
     given: list[tuple[str, Sources]] = field(default_factory=list)
     deciding: Sources = NOTHING
 
@@ -90,7 +90,7 @@ class Names:
         self.unread[part] = None
         return NOTHING
 
-    def column(self, node: exp.Expression, level: Level) -> Sources:
+    def column(self, node: exp.Expr, level: Level) -> Sources:
         """Return what a column of an expression is made from."""
         if not isinstance(node.this, exp.Identifier):
             return self.count("a star in an expression")
@@ -101,7 +101,7 @@ class Names:
         found = self._with_table(name, node, level) if is_qualified else self._without_table(name, level)
         return self.count(f"the table of {name}") if found is None else found
 
-    def _with_table(self, name: str, node: exp.Expression, level: Level) -> Sources | None:
+    def _with_table(self, name: str, node: exp.Expr, level: Level) -> Sources | None:
         source = self.qualified(node, level)
         if source is None:
             return None
@@ -170,7 +170,7 @@ class Names:
         table = rest[0] if len(rest) == 1 else None
         return None if table is None else frozenset({(table, name, IDENTITY)})
 
-    def qualified(self, node: exp.Expression, level: Level) -> Source | None:
+    def qualified(self, node: exp.Expr, level: Level) -> Source | None:
         """Return the source that the names before a column mean, None where this is not certain."""
         parts = (node.args[key] for key in ("catalog", "db", "table") if node.args.get(key))
         names = tuple(self.dialect.key(self.dialect.name(part)) for part in parts)

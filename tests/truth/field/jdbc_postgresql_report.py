@@ -1,4 +1,4 @@
-"""A report out of PostgreSQL, by SQL of that database: in ``query``, in ``dbtable``, and in one program also a table."""
+"""A report out of PostgreSQL, by SQL of that database: in ``query``, in ``dbtable``, and one table by its name."""
 
 from postgresql_server import USER, postgresql
 from pyspark.sql import DataFrame, SparkSession

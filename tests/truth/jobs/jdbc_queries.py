@@ -1,4 +1,4 @@
-"""A database runs SQL for Spark: joins, subqueries, unions, quoted names; as ``query``, and as ``dbtable`` in brackets."""
+"""A database runs SQL for Spark: joins, subqueries, unions, quoted names; as ``query``, and as ``dbtable``."""
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -49,7 +49,7 @@ newest = query("""
     ORDER BY s.id
     FETCH FIRST 10 ROWS ONLY
 """)
-newest.join(spark.read.parquet("rows"), newest.ID == f.col("PRICE"), "left").select(
+newest.join(spark.read.parquet("rows"), f.col("PRICE") == newest.ID, "left").select(
     newest.ID.alias("id"), newest.STATE.alias("state"), "sku"
 ).write.parquet("newest")
 
