@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
-import msgspec
 from msgspec import Struct
 
 from spark_lineage.merge.database_query import DatabaseQuery
@@ -140,5 +139,11 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         outputs=join(left.outputs, right.outputs),
         is_whole=left.is_whole and right.is_whole,
         unread=tuple(sorted({*left.unread, *right.unread})) if left != right else left.unread,
-        queries=max(left.queries, right.queries, key=msgspec.json.encode) if left != right else left.queries,
+        queries=_join_queries(left.queries, right.queries),
     )
+
+
+def _join_queries(left: tuple[DatabaseQuery, ...], right: tuple[DatabaseQuery, ...]) -> tuple[DatabaseQuery, ...]:
+    """Return the queries of two observations; the same text means the same in both."""
+    found = {query.dataset: query for query in (*left, *right)}
+    return tuple(found[dataset] for dataset in sorted(found))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from spark_lineage.merge.database_query import DatabaseQuery, QueryReading, QueryTable, query_dataset, query_of
 from spark_lineage.merge.lineage import IDENTITY
@@ -54,6 +54,14 @@ def queries_among(inputs: Iterable[Observed]) -> tuple[DatabaseQuery, ...]:
     return tuple(read_database_query(*query) for read in inputs if (query := query_of(read.dataset)))
 
 
+class _Read(NamedTuple):
+    """A reading, and whether just its columns are in the result, and whether it holds in dialects like this one too."""
+
+    reading: QueryReading
+    is_exact: bool = False
+    is_portable: bool = False
+
+
 @lru_cache(maxsize=_CACHED)
 def read_database_query(sql: str, columns: tuple[str, ...]) -> DatabaseQuery:
     """Return what a statement reads, in each dialect.
@@ -61,37 +69,47 @@ def read_database_query(sql: str, columns: tuple[str, ...]) -> DatabaseQuery:
     :param columns: the names of the columns that Spark reads of its result, in the order of the result; it may read
         less than all
     """
-    readings = [read_in_dialect(sql, dialect, columns) for dialect in DIALECTS]
-    likely = [reading for reading in readings if not reading.unread] or readings
-    contents = {(reading.tables, reading.edges, reading.unread) for reading in likely}
-    if len(contents) == 1:
+    found = [_read_in(dialect, sql, columns) for dialect in DIALECTS]
+    readings = [each.reading for each in found]
+    # The names of the result's columns show how the database folds names.
+    likely = [each for each in found if each.is_exact and not each.reading.unread] or found
+    contents = {(each.reading.tables, each.reading.edges, each.reading.unread) for each in likely}
+    if len(contents) == 1 and all(each.is_portable for each in likely):
         other = QueryReading((), *contents.pop())
     else:
-        tables = set(likely[0].tables).intersection(*(reading.tables for reading in likely))
-        other = QueryReading((), tuple(sorted(tables)), unread=(IN_NO_DIALECT,))
+        tables = set(likely[0].reading.tables).intersection(*(each.reading.tables for each in likely))
+        reasons = {each.reading.unread for each in likely}
+        unread = reasons.pop() if len(reasons) == 1 else ()
+        other = QueryReading((), tuple(sorted(tables)), unread=unread or (IN_NO_DIALECT,))
     return DatabaseQuery(query_dataset(sql, columns), (*readings, other))
 
 
 def read_in_dialect(sql: str, dialect: Dialect, columns: Sequence[str]) -> QueryReading:
-    """Return what a statement reads in one dialect; errors are no reason to raise, they make it unread."""
+    """Return what a statement reads in one dialect; what no parser reads is unread, and raises nothing."""
+    return _read_in(dialect, sql, columns).reading
+
+
+def _read_in(dialect: Dialect, sql: str, columns: Sequence[str]) -> _Read:
     if find_spec("sqlglot") is None:
-        return QueryReading(dialect.schemes, unread=(NOT_INSTALLED,))
+        return _Read(QueryReading(dialect.schemes, unread=(NOT_INSTALLED,)))
     if len(sql) > _MAX_LENGTH:
-        return QueryReading(dialect.schemes, unread=(TOO_LONG,))
-    # Databases may be set up to fold names in another way, which the names of the columns show.
-    readings = [_read(sql, variant, columns) for variant in dialect.variants()]
-    return next((reading for reading, is_exact in readings if is_exact), readings[0][0])
+        return _Read(QueryReading(dialect.schemes, unread=(TOO_LONG,)))
+    usual = _read(sql, dialect, columns)
+    if usual.is_exact:
+        return usual
+    # Databases may be set up to fold names in another way.
+    others = (_read(sql, variant, columns) for variant in dialect.variants)
+    return next((other for other in others if other.is_exact), usual)
 
 
-def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> tuple[QueryReading, bool]:
-    """Return a reading, and whether the result has columns of just these names."""
+def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> _Read:
     from spark_lineage.plans.query_clauses import read_statement
 
     try:
         statement = read_statement(sql, dialect)
     except Exception:
         # sqlglot raises errors of its own, and of Python where a statement is nested too deeply.
-        return QueryReading(dialect.schemes, unread=(UNPARSED,)), False
+        return _Read(QueryReading(dialect.schemes, unread=(UNPARSED,)))
     edges: set[Edge] = {(None, *source) for source in statement.relation.deciding}
     unread = list(statement.unread)
     found, is_exact = _result(statement, columns)
@@ -106,7 +124,7 @@ def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> tuple[QueryRead
         unread.append(UNPARSED)
     tables = tuple(sorted(QueryTable(table.name, folded) for table, folded in statement.tables.items()))
     reading = QueryReading(dialect.schemes, tables, frozenset(edges - strange), tuple(dict.fromkeys(unread)))
-    return reading, is_exact
+    return _Read(reading, is_exact, not statement.reuses_alias)
 
 
 def _result(statement: Statement, columns: Sequence[str]) -> tuple[dict[str, Sources | None], bool]:

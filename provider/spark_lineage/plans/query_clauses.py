@@ -44,11 +44,15 @@ _MAX_STEPS = 8
 
 
 class Statement(NamedTuple):
-    """What a statement gives out, the tables that it reads, with their names in the database, and what is uncertain."""
+    """What a statement gives out, the tables that it reads, with their names in the database, and what is uncertain.
+
+    ``reuses_alias``: some databases would take a column in it for an alias that stands before it.
+    """
 
     relation: Relation
     tables: Mapping[DatasetName, str]
     unread: tuple[str, ...]
+    reuses_alias: bool
 
 
 def read_statement(sql: str, dialect: Dialect) -> Statement:
@@ -65,7 +69,7 @@ def read_statement(sql: str, dialect: Dialect) -> Statement:
         # A column that stands somewhere with its table is known to be one of it everywhere.
         clauses = Clauses(dialect, sql, clauses.proven)
         relation = clauses.query(node)
-    return Statement(relation, clauses.tables, tuple(clauses.unread))
+    return Statement(relation, clauses.tables, tuple(clauses.unread), clauses.reuses_alias)
 
 
 class Clauses(Expressions):
@@ -74,6 +78,7 @@ class Clauses(Expressions):
     def __init__(self, dialect: Dialect, text: str, proven: Iterable[tuple[DatasetName, str]] = ()) -> None:
         super().__init__(dialect, proven)
         self.tables: dict[DatasetName, str] = {}
+        self.reuses_alias = False
         self._text = text
 
     def query(self, node: exp.Expr, level: Level | None = None) -> Relation:
@@ -151,6 +156,10 @@ class Clauses(Expressions):
         for window in node.args.get("windows") or ():
             level.windows[self.dialect.key(self.dialect.name(window.this))] = window
         relation = Relation()
+        aliases = {each.alias.casefold() for each in node.expressions if isinstance(each, exp.Alias)}
+        self.reuses_alias |= any(
+            not each.table and each.name.casefold() in aliases for each in node.find_all(exp.Column)
+        )
         for projection in node.expressions:
             self._project(projection, level, relation)
         self._decide_on_rows(node, level, relation)

@@ -43,6 +43,8 @@ class Dialect:
     has_aliases_in_having: bool = False
     has_rows_as_values: bool = False
     """Whether the name of a table may stand for its whole row."""
+    variants: tuple[Dialect, ...] = ()
+    """How else databases of this kind may be set up to fold names."""
 
     def name(self, identifier: Any) -> str:
         """Return the name that an identifier (``sqlglot.exp.Identifier``) means in the database."""
@@ -61,14 +63,15 @@ class Dialect:
         """Whether a word that looks like a column is a value of the session, or no column of the schema."""
         return not identifier.args.get("quoted") and str(identifier.this).upper() in self.values | self.hidden
 
-    def variants(self) -> tuple[Dialect, ...]:
-        """Return the ways in which databases of this kind may be set up, the usual one first."""
-        return (self,) if self.schemes != _STANDARD_SCHEMES else (self, replace(self, fold="lower"), _WRITTEN)
 
-
-_STANDARD_SCHEMES = ("h2", "derby", "db2", "hsqldb")
-_WRITTEN = Dialect("", _STANDARD_SCHEMES, "as written", has_aliases_in_having=True)
-
+_H2 = Dialect(
+    "",
+    ("h2", "derby", "db2", "hsqldb"),
+    "upper",
+    values=_STANDARD | {"ROWNUM", "SYSDATE", "SYSTIMESTAMP"},
+    hidden=frozenset({"_ROWID_"}),
+    has_aliases_in_having=True,
+)
 DIALECTS = (
     Dialect(
         "postgres",
@@ -87,12 +90,5 @@ DIALECTS = (
         needs_recursive=False,
     ),
     Dialect("tsql", ("sqlserver", "mssql"), "as written", quote="[", needs_recursive=False),
-    Dialect(
-        "",
-        _STANDARD_SCHEMES,
-        "upper",
-        values=_STANDARD | {"ROWNUM", "SYSDATE", "SYSTIMESTAMP"},
-        hidden=frozenset({"_ROWID_"}),
-        has_aliases_in_having=True,
-    ),
+    replace(_H2, variants=(replace(_H2, fold="lower"), replace(_H2, fold="as written"))),
 )
