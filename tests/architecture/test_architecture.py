@@ -59,7 +59,7 @@ PURE_ROOMS = (
     "spark_lineage.archive.fold",
     "spark_lineage.archive.rows",
 )
-HEAVY = {"airflow", "pyspark", "requests", "urllib3", "httpx", "aiohttp", "http", "openlineage"}
+HEAVY = {"airflow", "pyspark", "requests", "urllib3", "httpx", "aiohttp", "http", "openlineage", "sqlglot"}
 HOOKS = "airflow.providers.apache.spark.hooks"
 MAX_LINES = 400
 

@@ -5,7 +5,6 @@ A clause that is not known here is counted. Import this module only for a query:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from spark_lineage.merge.lineage import Transformation
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.query_dialects import Dialect, listed
 from spark_lineage.plans.query_expressions import SORTED, Expressions
-from spark_lineage.plans.query_names import Common, Level, Relation, Source
+from spark_lineage.plans.query_names import PLAIN, Common, Level, Relation, Source
 from spark_lineage.plans.scope import GROUPED, NOTHING, TRANSFORMATION, Sources, through
 
 _FILTERED = Transformation("INDIRECT", "FILTER")
@@ -32,12 +31,10 @@ _SET_OPERATION = listed("distinct expression from_ limit locks offset order this
 _SUBQUERY = listed("alias limit offset order sample this with_")
 _TABLE = listed("alias catalog db hints indexed joins only partition sample system_time this version when")
 _LATERAL = listed("alias cross_apply this outer view")
-_JOIN = listed("hint kind on side this using")
-_JOIN_KINDS = frozenset({"", "CROSS", "INNER", "OUTER", "STRAIGHT"})
+_JOIN = listed("hint kind method on side this using")
+_JOIN_KINDS = frozenset({"", "CROSS", "INNER", "OUTER", "STRAIGHT", "STRAIGHT_JOIN"})
 _COMMON = listed("alias materialized this")
 _GROUP = listed("cube expressions grouping_sets rollup")
-# Oracle writes t@link for a table of another database.
-_PLAIN = re.compile(r"[^\W\d][\w$]*")
 # They have one row, which holds nothing.
 _ROWS = frozenset({"dual", "sys.dual", "sysibm.sysdummy1"})
 _MAX_STEPS = 8
@@ -96,9 +93,15 @@ class Clauses(Expressions):
                 relation = self.query(node.this, Level(level, inner.named))
                 return self._ordered(node, relation, inner)
             case exp.Values():
-                return Relation([(None, NOTHING) for _ in getattr(node.expressions[0], "expressions", ())])
+                return self._values(node, inner)
         self.count(node.key.upper())
         return Relation(rest=[None])
+
+    def _values(self, node: exp.Expr, level: Level) -> Relation:
+        """Return the columns of ``VALUES``, whose names the database makes up."""
+        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+        columns = [NOTHING.union(*(self.made(value, level) for value in column)) for column in zip(*rows, strict=True)]
+        return Relation([(None, made) for made in columns])
 
     def _expect(self, node: exp.Expr, known: frozenset[str]) -> None:
         for key, value in node.args.items():
@@ -204,7 +207,9 @@ class Clauses(Expressions):
         if isinstance(node.this, exp.Func) or not node.this:
             return (), self._function_of_rows()
         parts = tuple(node.args[key] for key in ("catalog", "db", "this") if node.args.get(key))
-        if not all(isinstance(part, exp.Identifier) and self._is_name(part) for part in parts):
+        # SQL Server's database..table is in the schema of the user.
+        is_partial = bool(node.args.get("catalog")) and not node.args.get("db")
+        if is_partial or not all(isinstance(part, exp.Identifier) and self._is_name(part) for part in parts):
             self.count("a table without a plain name")
             return (), Relation(rest=[None])
         names = tuple(self.dialect.key(self.dialect.name(part)) for part in parts)
@@ -221,14 +226,15 @@ class Clauses(Expressions):
         if part.args.get("temporary") or not written:
             return False
         if not part.args.get("quoted"):
-            return bool(_PLAIN.fullmatch(written))
+            return bool(PLAIN.fullmatch(written))
         # MySQL knows texts in double quotes, and no names.
         return self.dialect.quote != "`" or f"`{written.replace('`', '``')}`" in self._text
 
     def _join(self, join: exp.Expr, level: Level) -> None:
         self._expect(join, _JOIN)
-        if (join.args.get("kind") or "") not in _JOIN_KINDS:
-            self.count(f"{join.args['kind']} JOIN")
+        for kind in (join.args.get("kind") or "", join.args.get("method") or ""):
+            if kind not in _JOIN_KINDS:
+                self.count(f"{kind} JOIN")
         before = len(level.sources)
         self._add_source(join.this, level)
         if on := join.args.get("on"):

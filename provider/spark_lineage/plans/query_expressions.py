@@ -22,10 +22,10 @@ _COUNTED = Transformation("DIRECT", "AGGREGATION", masking=True)
 _MASKING = re.compile(r"(?i)crc32|hash|hashbytes|mask|md5(?:_digest)?|(?:ora|standard)_hash|sha\d*|xxhash64")
 _WITH_UNITS = re.compile(r"(?i).*(?:date|time|trunc|last_?day|extract)")
 _UNITS = listed("""
-    CENTURY D DAY DAYOFWEEK DAYOFYEAR DAYS DD DECADE DOW DOY DW DY EPOCH HH HOUR HOURS ISODOW ISOWEEK ISOYEAR ISO_WEEK
-    JULIAN M MI MICROSECOND MICROSECONDS MILLENNIUM MILLISECOND MILLISECONDS MINUTE MINUTES MM MONTH MONTHS MS N
-    NANOSECOND NS Q QQ QUARTER S SECOND SECONDS SS TIMEZONE TIMEZONE_HOUR TIMEZONE_MINUTE TZ W WEEK WEEKDAY WEEKS WK WW
-    Y YEAR YEARS YY YYYY DAY_HOUR DAY_MICROSECOND DAY_MINUTE DAY_SECOND HOUR_MICROSECOND HOUR_MINUTE HOUR_SECOND
+    CENTURY DAY DAYOFWEEK DAYOFYEAR DAYS DD DECADE DOW DOY DW DY EPOCH HH HOUR HOURS ISODOW ISOWEEK ISOYEAR ISO_WEEK
+    JULIAN MI MICROSECOND MICROSECONDS MILLENNIUM MILLISECOND MILLISECONDS MINUTE MINUTES MM MONTH MONTHS MS
+    NANOSECOND NS QQ QUARTER SECOND SECONDS SS TIMEZONE TIMEZONE_HOUR TIMEZONE_MINUTE TZ WEEK WEEKDAY WEEKS WK WW YEAR
+    YEARS YY YYYY DAY_HOUR DAY_MICROSECOND DAY_MINUTE DAY_SECOND HOUR_MICROSECOND HOUR_MINUTE HOUR_SECOND
     MINUTE_MICROSECOND MINUTE_SECOND SECOND_MICROSECOND YEAR_MONTH
     """)
 # Of the functions of a window these pass values of other rows on.
@@ -100,7 +100,8 @@ def _function(reader: Expressions, node: exp.Expr, level: Level) -> Sources:
 def _window(reader: Expressions, node: exp.Expr, level: Level) -> Sources:
     made = NOTHING if isinstance(node.this, exp.Identifier) else reader.made(node.this, level)
     keys = [*(node.args.get("partition_by") or ()), *_present(node, "order")]
-    if alias := node.args.get("alias"):
+    # sqlglot takes DENSE_RANK in Oracle's `KEEP (DENSE_RANK FIRST ORDER BY …)` for the name of a window.
+    if (alias := node.args.get("alias")) and node.args.get("over") != "KEEP":
         name = reader.dialect.key(reader.dialect.name(alias))
         definition = next((each.windows[name] for each in level.outwards() if name in each.windows), None)
         if definition is None or definition is node:

@@ -5,6 +5,7 @@ Import this module only for a query: it needs ``sqlglot``, which is an extra.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +15,9 @@ from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.query_dialects import Dialect
 from spark_lineage.plans.scope import NOTHING, Sources
+
+# Oracle writes t@link for a table of another database.
+PLAIN = re.compile(r"[^\W\d][\w$#]*")
 
 
 @dataclass
@@ -95,6 +99,8 @@ class Names:
         if not isinstance(node.this, exp.Identifier):
             return self.count("a star in an expression")
         name = self.dialect.name(node.this)
+        if not (node.this.args.get("quoted") or PLAIN.fullmatch(node.this.this)):
+            return self.count(f"the word {name}")
         is_qualified = bool(node.args.get("table"))
         if self.dialect.is_value(node.this) and (not is_qualified or name.upper() in self.dialect.hidden):
             return NOTHING
