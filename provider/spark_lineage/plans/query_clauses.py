@@ -14,10 +14,11 @@ from sqlglot import exp
 from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.lineage import Transformation
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.plans.expressions import GROUPED, TRANSFORMATION
 from spark_lineage.plans.query_dialects import Dialect, listed
 from spark_lineage.plans.query_expressions import SORTED, Expressions
 from spark_lineage.plans.query_names import PLAIN, Common, Level, Relation, Source
-from spark_lineage.plans.scope import GROUPED, NOTHING, TRANSFORMATION, Sources, through
+from spark_lineage.plans.scope import NOTHING, Sources, through
 
 _FILTERED = Transformation("INDIRECT", "FILTER")
 _JOINED = Transformation("INDIRECT", "JOIN")

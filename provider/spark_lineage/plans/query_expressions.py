@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable
 from sqlglot import exp
 
 from spark_lineage.merge.lineage import Transformation
+from spark_lineage.plans.expressions import AGGREGATION, CONDITIONAL, TRANSFORMATION, WINDOW
 from spark_lineage.plans.query_dialects import listed
 from spark_lineage.plans.query_names import Level, Names, Relation
-from spark_lineage.plans.scope import AGGREGATION, CONDITIONAL, NOTHING, TRANSFORMATION, WINDOW, Sources, through
+from spark_lineage.plans.scope import NOTHING, Sources, through
 
 SORTED = Transformation("INDIRECT", "SORT")
 _MASKED = Transformation("DIRECT", "TRANSFORMATION", masking=True)
