@@ -101,10 +101,10 @@ Arguments: file:/out, false, Parquet, [path=out], Append, [{columns}]
 """
 
 
-def executed(table, output="NAME#2, ID#1", external=""):
+def executed(table, output="NAME#2, ID#1", external="", size=None):
     """Return the edges of a plan that writes what it scans, as a query of H2 whose tables the listener names."""
     columns = ", ".join(each.partition("#")[0] for each in output.split(", "))
-    size = output.count(",") + 1
+    size = size or output.count(",") + 1
     text = TEXT.format(name=NAME.format(table), size=size, output=output, columns=columns, external=external)
     content = read_plan(text, Tables(), UNTRACED, {})
     queries = queries_among(content.inputs)
@@ -182,3 +182,11 @@ def test_sqlglot_is_imported_with_the_first_query_alone():
     program = "import sys, spark_lineage.plans.event_log, spark_lineage.merge.task; print('sqlglot' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_names_with_separators_are_columns_of_the_query():
+    sql = '(SELECT i."sku, EUR", i."a AS b", i.ID FROM "Items, old" i) q'
+    edges, is_whole, _ = executed(sql, output="sku, EUR#1, a AS b#2, ID#3", size=3)
+    assert is_whole
+    assert "ID < Items, old:ID" in edges
+    assert {each.partition(" < ")[2] for each in edges} >= {"Items, old:sku, EUR", "Items, old:a AS b"}
