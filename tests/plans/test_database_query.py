@@ -190,3 +190,14 @@ def test_names_with_separators_are_columns_of_the_query():
     assert is_whole
     assert "ID < Items, old:ID" in edges
     assert {each.partition(" < ")[2] for each in edges} >= {"Items, old:sku, EUR", "Items, old:a AS b"}
+
+
+def test_sql_that_spark_has_redacted_is_counted():
+    sql = "(SELECT *********(redacted) FROM customers) q"
+    assert executed(sql, output="ID#1") == (set(), False, ("a query of a database: its SQL",))
+
+
+def test_warnings_of_sqlglot_quote_no_sql_in_the_log(caplog):
+    (dialect, *_) = DIALECTS
+    assert read_in_dialect("DROP zq7_planted SELECT a FROM t", dialect, ["a"]).unread
+    assert "zq7" not in caplog.text

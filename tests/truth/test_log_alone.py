@@ -20,7 +20,14 @@ truth_file = importlib.import_module("truth_file")
 DOCS = Path(__file__).parents[2] / "docs" / "evidence.md"
 # Of each job its last release: Iceberg and Hudi have none for Spark 4.2.
 LAST = {job: version for version, job in measure.recordings()}
-_PACKAGES = {"delta": "Delta", "iceberg": "Iceberg", "hudi": "Hudi", "h2": "JDBC", "kafka": "Kafka"}
+_PACKAGES = {
+    "delta": "Delta",
+    "iceberg": "Iceberg",
+    "hudi": "Hudi",
+    "h2": "JDBC",
+    "postgresql": "JDBC",
+    "kafka": "Kafka",
+}
 _NAMES = {"rdd": "RDDs", "ml": "RDDs", "stream": "streams", "fail": "programs that fail"}
 _MEASURES = ("inputs", "outputs", "direct", "indirect", "catalog")
 # Of columns, where the log hides what happened to them: a MERGE that adds one looks as one that changes it, and of a

@@ -20,10 +20,11 @@ from spark_lineage.plans.query_dialects import DIALECTS, Dialect
 from spark_lineage.plans.scope import Sources
 
 if TYPE_CHECKING:
-    from spark_lineage.plans.query_clauses import Statement
+    from spark_lineage.plans.query_statement import Statement
 
 NOT_INSTALLED = "sqlglot is not installed"
 UNPARSED = "its SQL"
+REDACTED = "*********(redacted)"
 IN_NO_DIALECT = "its SQL, in an unknown dialect"
 TOO_LONG = "its SQL, which is too long"
 # The name of a table, whose parts may be in quotes.
@@ -94,6 +95,8 @@ def _read_in(dialect: Dialect, sql: str, columns: Sequence[str]) -> _Read:
         return _Read(QueryReading(dialect.schemes, unread=(NOT_INSTALLED,)))
     if len(sql) > _MAX_LENGTH:
         return _Read(QueryReading(dialect.schemes, unread=(TOO_LONG,)))
+    if REDACTED in sql:
+        return _Read(QueryReading(dialect.schemes, unread=(UNPARSED,)))
     usual = _read(sql, dialect, columns)
     if usual.is_exact:
         return usual
@@ -103,7 +106,7 @@ def _read_in(dialect: Dialect, sql: str, columns: Sequence[str]) -> _Read:
 
 
 def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> _Read:
-    from spark_lineage.plans.query_clauses import read_statement
+    from spark_lineage.plans.query_statement import read_statement
 
     try:
         statement = read_statement(sql, dialect)

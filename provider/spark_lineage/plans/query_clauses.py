@@ -6,9 +6,7 @@ A clause that is not known here is counted. Import this module only for a query:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
-import sqlglot
 from sqlglot import exp
 
 from spark_lineage.merge.execution import unnamed
@@ -39,35 +37,6 @@ _GROUP = listed("cube expressions grouping_sets rollup")
 # They have one row, which holds nothing.
 _ROWS = frozenset({"dual", "sys.dual", "sysibm.sysdummy1"})
 _MAX_STEPS = 8
-
-
-class Statement(NamedTuple):
-    """What a statement gives out, the tables that it reads, with their names in the database, and what is uncertain.
-
-    ``reuses_alias``: some databases would take a column in it for an alias that stands before it.
-    """
-
-    relation: Relation
-    tables: Mapping[DatasetName, str]
-    unread: tuple[str, ...]
-    reuses_alias: bool
-
-
-def read_statement(sql: str, dialect: Dialect) -> Statement:
-    """Read a query.
-
-    :raises Exception: when it is no query of the dialect, or not one that sqlglot can parse
-    """
-    (node,) = sqlglot.parse(sql, read=dialect.parser)
-    if node is None:
-        raise ValueError("no statement")
-    clauses = Clauses(dialect, sql)
-    relation = clauses.query(node)
-    if clauses.unread and clauses.proven:
-        # A column that stands somewhere with its table is known to be one of it everywhere.
-        clauses = Clauses(dialect, sql, clauses.proven)
-        relation = clauses.query(node)
-    return Statement(relation, clauses.tables, tuple(clauses.unread), clauses.reuses_alias)
 
 
 class Clauses(Expressions):
