@@ -59,7 +59,7 @@ PURE_ROOMS = (
     "spark_lineage.archive.fold",
     "spark_lineage.archive.rows",
 )
-HEAVY = {"airflow", "pyspark", "requests", "urllib3", "httpx", "aiohttp", "http", "openlineage", "sqlglot"}
+HEAVY = {"airflow", "pyspark", "requests", "urllib3", "httpx", "aiohttp", "http", "openlineage"}
 HOOKS = "airflow.providers.apache.spark.hooks"
 MAX_LINES = 400
 
@@ -228,6 +228,12 @@ def test_only_submit_imports_the_hook() -> None:
         if _is_in(name, HOOKS)
     ]
     assert not against
+
+
+def test_only_plans_imports_the_parser_of_sql() -> None:
+    importing = {name for name, module in _by_name().items() if any(_is_in(each, "sqlglot") for each in module.runtime)}
+    assert importing
+    assert not {name for name in importing if not _is_in(name, "spark_lineage.plans")}
 
 
 @cache
