@@ -230,6 +230,12 @@ def test_only_submit_imports_the_hook() -> None:
     assert not against
 
 
+def test_only_plans_imports_the_parser_of_sql() -> None:
+    importing = {name for name, module in _by_name().items() if any(_is_in(each, "sqlglot") for each in module.runtime)}
+    assert importing
+    assert not {name for name in importing if not _is_in(name, "spark_lineage.plans")}
+
+
 @cache
 def _private_names_of_the_hook() -> frozenset[str]:
     path = f"{HOOKS.replace('.', '/')}/spark_submit.py"

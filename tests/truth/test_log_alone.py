@@ -20,7 +20,14 @@ truth_file = importlib.import_module("truth_file")
 DOCS = Path(__file__).parents[2] / "docs" / "evidence.md"
 # Of each job its last release: Iceberg and Hudi have none for Spark 4.2.
 LAST = {job: version for version, job in measure.recordings()}
-_PACKAGES = {"delta": "Delta", "iceberg": "Iceberg", "hudi": "Hudi", "h2": "JDBC", "kafka": "Kafka"}
+_PACKAGES = {
+    "delta": "Delta",
+    "iceberg": "Iceberg",
+    "hudi": "Hudi",
+    "h2": "JDBC",
+    "postgresql": "JDBC",
+    "kafka": "Kafka",
+}
 _NAMES = {"rdd": "RDDs", "ml": "RDDs", "stream": "streams", "fail": "programs that fail"}
 _MEASURES = ("inputs", "outputs", "direct", "indirect", "catalog")
 # The log hides what happened to their columns, and counts it: of a renamed column of Iceberg the plan has the class of

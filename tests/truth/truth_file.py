@@ -38,6 +38,7 @@ PACKAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "hudi": {"3.5": ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",)},
     "h2": dict.fromkeys(VERSIONS, ("com.h2database:h2:2.4.240",)),
+    "postgresql": dict.fromkeys(VERSIONS, ("org.postgresql:postgresql:42.7.8",)),
     "kafka": {
         "3.5": (
             "org.apache.spark:spark-sql-kafka-0-10_2.12:3.5.2", "org.apache.kafka:kafka-clients:3.4.1",

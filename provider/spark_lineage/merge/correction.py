@@ -13,6 +13,7 @@ from msgspec import structs
 from spark_lineage.merge.execution import CatalogStatement, Execution
 from spark_lineage.merge.lineage import IDENTITY, SchemaField
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, keep_edges, renamed, with_sources
+from spark_lineage.merge.query_tables import with_queries
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, RDD_JOB, STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
@@ -79,6 +80,7 @@ def with_declared_names(
     What a plan reads without a name that fits is unread, and columns of a table that neither it nor others name:
     ``described`` are the tables whose columns plans name.
     """
+    execution = with_queries(execution, declared)
     names = _fitting((*execution.inputs, *execution.outputs), declared)
     named = with_names(execution, declared)
     nameless = [one.dataset for one in execution.inputs if not (one.dataset.namespace or one.dataset in names)]

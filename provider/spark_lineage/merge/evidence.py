@@ -17,6 +17,7 @@ from msgspec import structs
 from spark_lineage.merge.correction import corrected, matched, places_of, run_of, said_once, with_declared_names
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import LINES, Observed, by_name, keep_edges, named, renamed, with_sources
+from spark_lineage.merge.query_tables import with_queries
 from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 from spark_lineage.naming.options import Naming
@@ -129,7 +130,8 @@ class Evidence:
         self._places = places_of(state, logged.values())
         runs = dict(state.runs)
         for run_id, one in executions.items():
-            runs[run_id] = corrected(runs[run_id], one)
+            executions[run_id] = with_queries(one, runs[run_id].content.inputs)
+            runs[run_id] = corrected(runs[run_id], executions[run_id])
         of_plans = (one for each in logged.values() if each.execution_id >= 0 for one in each.inputs)
         read = {one.dataset for one in of_plans if not _is_lines(one)}
         declared = by_name(_observed({run_id: run for run_id, run in state.runs.items() if run.content.is_declared}))

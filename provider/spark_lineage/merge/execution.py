@@ -8,6 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 
+from spark_lineage.merge.database_query import DatabaseQuery
 from spark_lineage.merge.lineage import Application, ChangeType, ColumnChange, ObjectType, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.naming.identity import DatasetName
@@ -70,6 +71,7 @@ class Execution(Struct, frozen=True, gc=False):
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with the edges that the plan names. ``is_whole``: the
     plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads.
+    ``queries`` are those among the inputs that a database ran.
     ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs
     alone; its ``command`` is the method that saves files, if it does.
     Each attempt of an application (``attempt_id``) counts its executions from 0.
@@ -96,6 +98,7 @@ class Execution(Struct, frozen=True, gc=False):
     unread: tuple[str, ...] = ()
     statement: CatalogStatement | None = None
     attempt_id: str = ""
+    queries: tuple[DatabaseQuery, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -137,4 +140,11 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         outputs=join(left.outputs, right.outputs),
         is_whole=left.is_whole and right.is_whole,
         unread=tuple(sorted({*left.unread, *right.unread})) if left != right else left.unread,
+        queries=_join_queries(left.queries, right.queries),
     )
+
+
+def _join_queries(left: tuple[DatabaseQuery, ...], right: tuple[DatabaseQuery, ...]) -> tuple[DatabaseQuery, ...]:
+    """Return the queries of two observations; the same text means the same in both."""
+    found = {query.dataset: query for query in (*left, *right)}
+    return tuple(found[dataset] for dataset in sorted(found))

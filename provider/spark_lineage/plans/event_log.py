@@ -24,6 +24,7 @@ from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.content import PlanContent, read_plan, streamed
+from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
@@ -394,4 +395,5 @@ class EventLogReader:
             is_whole=content.is_whole,
             unread=running.content.unread,
             statement=content.statement,
+            queries=queries_among(inputs),
         )

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
+from spark_lineage.merge.database_query import DECIDES, query_dataset, query_of
 from spark_lineage.merge.execution import CatalogStatement, unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink, Transformation
 from spark_lineage.merge.observed import Observed, by_name
 from spark_lineage.naming.identity import PARTITION, DatasetName
+from spark_lineage.plans.database_query import is_query, statement_of
 from spark_lineage.plans.lists import elements
 from spark_lineage.plans.names import Names
 from spark_lineage.plans.plan import Node, Plan
@@ -40,7 +42,7 @@ _PATH_CATALOGS = frozenset({"delta", "parquet", "csv", "json", "orc", "text", "i
 _FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+)(?: +(?P<table>\S+))?\s*")
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+)(?P<rest>.*)", re.DOTALL)
 _HIVE_SCAN = re.compile(r"Scan hive (?P<table>\S+)")
-_JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>[^()]+)\)")
+_JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>.*)\) \[numPartitions=\d+\]", re.DOTALL)
 # Of several paths the text has the first, and the metadata of sparkPlanInfo as many as
 # spark.sql.maxMetadataStringLength leaves whole: `InMemoryFileIndex [/a, ... 2 entries]`, `…(3 paths)[/a, /b, ...]`.
 _LOCATION = re.compile(
@@ -263,9 +265,13 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
         return tuple(filter(None, (tables.named(table, is_own=not (hive or is_logical)),)))
     if not (is_logical or jdbc):
         return ()
-    columns = [attribute.name for attribute in given_out_by(node)]
+    # A relation numbers its columns in their order; a scan gives them out in another.
+    columns = [attribute.name for attribute in sorted(given_out_by(node), key=lambda each: each.id)]
     schema = tuple(SchemaField(column) for column in columns)
-    return (Observed(unnamed(jdbc["table"] if jdbc else "", columns), schema=schema),)
+    name = unnamed(jdbc["table"] if jdbc else "", columns)
+    if jdbc and is_query(jdbc["table"]):
+        name = query_dataset(statement_of(jdbc["table"], node.fields.get("External engine query", "")), columns)
+    return (Observed(name, schema=schema),)
 
 
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
@@ -289,6 +295,6 @@ def read_leaf(node: Node, tables: Tables) -> Read:
     pushed = (each for each in elements(node.fields.get("PushedFilters", "")) if each.startswith("*"))
     deciding = frozenset(
         (dataset, match[1], _PUSHED) for each in pushed for match in _PREDICATE.finditer(each) for dataset in datasets
-    )
+    ).union((dataset, "", DECIDES) for dataset in datasets if query_of(dataset))
     _, is_whole = _paths(location)
     return Read(columns, is_whole, deciding)
