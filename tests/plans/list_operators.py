@@ -2,9 +2,9 @@
 
 A line is a name as plans have it, its kind and its library: ``HashAggregate operator spark``. The first list is whole;
 each later one has what its release adds (``+``) and removes (``-``). For a new release of Spark, run this with its
-PySpark, and Delta and Iceberg for it where they exist::
+PySpark, and Delta, Iceberg and Paimon for it where they exist::
 
-    python tests/plans/list_operators.py --jars delta-spark.jar,iceberg-spark-runtime.jar >/tmp/4.3.txt
+    python tests/plans/list_operators.py --jars delta-spark.jar,iceberg-spark-runtime.jar,paimon-spark.jar >/tmp/4.3.txt
     mv /tmp/4.3.txt tests/fixtures/operators
 
 Then ``test_plan_operators.py`` fails until ``docs/plans.md`` has a row for each new name. An operator that prints
@@ -55,7 +55,7 @@ def lines_of(jars: Iterable[Path], jvm: Any) -> Iterator[str]:
     operator = loaded("org.apache.spark.sql.execution.SparkPlan")
     commands = [loaded(f"org.apache.spark.sql.execution.{name}") for name in _COMMANDS]
     for jar in jars:
-        library = next((each for each in ("delta", "iceberg") if jar.name.startswith(each)), "spark")
+        library = next((each for each in ("delta", "iceberg", "paimon") if jar.name.startswith(each)), "spark")
         for name in _class_names(jar):
             try:
                 found = loaded(name)
@@ -90,7 +90,7 @@ def _class_names(jar: Path) -> Iterator[str]:
 def main() -> None:
     """Print the list of the installed PySpark, by what it adds to the lists that are there and removes from them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jars", default="", help="jars of Delta and Iceberg, with commas between them")
+    parser.add_argument("--jars", default="", help="jars of Delta, Iceberg and Paimon, with commas between them")
     jars = [Path(jar) for jar in parser.parse_args().jars.split(",") if jar]
     import pyspark
     from pyspark.sql import SparkSession
