@@ -29,8 +29,9 @@ class _Named(NamedTuple):
     def unread(self) -> list[str]:
         """What is not certain, or has no name."""
         nameless = [table.written for table in self.reading.tables if table.dataset not in self.names]
-        uncertain = [f"a query of a database: {part}" for part in self.reading.unread]
-        return [*(f"{name}: its database" for name in nameless), *uncertain]
+        if nameless:
+            return [f"{name}: its database" for name in nameless]
+        return [f"a query of a database: {part}" for part in self.reading.unread]
 
 
 def with_queries(execution: Execution, listened: Sequence[Observed]) -> Execution:
