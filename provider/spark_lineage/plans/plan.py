@@ -66,7 +66,7 @@ _ALIASES = ("Keys", "Results")
 # What Generate and Expand give out; and what the only lists of a logical relation are.
 _GENERATED = re.compile(r"(?:.*?, (?:true|false)(?:, \w+)?|\[\[.*\]\]), (?P<list>\[.*#\d+L?\])", re.DOTALL)
 _RELATIONS = ("LogicalR", "HiveTableRelation", "LocalRelation", "RelationV2", "InMemoryRelation", "StreamingRelation")
-_RELATION = re.compile(r"\[.*#\d+L?(?:, \.\.\. \d+ more fields)?\](?=, |\Z)", re.DOTALL)
+_RELATION = re.compile(r"(?:(?<=, )|\A)\[.*#\d+L?(?:, \.\.\. \d+ more fields)?\](?=, |\Z)", re.DOTALL)
 # Their lists are of expressions too.
 _WITH_ALIASES = ("Project", "Aggregate", "TakeOrderedAndProject", "Window", "ArrowWindowPython")
 _END = re.compile(r"#\d+L?(?=, |\]\Z)")
