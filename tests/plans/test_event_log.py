@@ -358,6 +358,7 @@ class TestIcebergAndHive:
         assert (update.command, names(update.inputs)) == ("ReplaceData", ["/data/lab/el_wh5/ice/db/t"])
         assert update.is_merge is False
         assert edges(update.outputs[0]) == [
+            "* <- t.id FILTER",
             "id <- t.id IDENTITY",
             "k <- t.k IDENTITY",
             "v <- t.id CONDITIONAL",

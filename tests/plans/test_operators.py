@@ -23,7 +23,8 @@ TESTS = Path(__file__).parents[1]
 ROW = re.compile(r"\| `(?P<name>\w+)`(?: as `(?P<in_plans>[^`]+)`)? \| (?P<where>.*?) \| (?P<how>.*?) \|")
 # Leaves that are no dataset, and the nodes that stand for any command.
 OTHERS = {
-    **dict.fromkeys(("EmptyRelation", "LocalTableScan", "OneRowRelation", "Range"), "rows of its own"),
+    **dict.fromkeys(("EmptyRelation", "OneRowRelation", "Range"), "rows of its own"),
+    "LocalTableScan": "rows of its own, or of a source",
     **dict.fromkeys(("ExternalRDDScan", "RDDScan"), "rows of a program"),
     **dict.fromkeys(("ReusedExchange", "ReusedSubquery"), "repeats another"),
     **dict.fromkeys(("DataWritingCommand", "ExecutedCommand"), "as the command in it"),

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import structs
 
-from spark_lineage.merge.execution import CatalogStatement, Execution
+from spark_lineage.merge.execution import PUSHED_JOIN, CatalogStatement, Execution, is_hidden, topic_of, unnamed_part
 from spark_lineage.merge.lineage import IDENTITY, SchemaField
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, keep_edges, renamed, with_sources
 from spark_lineage.merge.query_tables import with_queries
@@ -24,6 +24,7 @@ _MERGE = "MergeIntoCommand"
 _LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
 # What Hudi adds to the columns of a table.
 _HUDI_COLUMNS = "_hoodie_"
+_KAFKA = "kafka://"
 _Key = tuple[str, str, int]
 
 
@@ -85,7 +86,8 @@ def with_declared_names(
     named = with_names(execution, declared)
     nameless = [one.dataset for one in execution.inputs if not (one.dataset.namespace or one.dataset in names)]
     unread = sorted(f"{one.name}: its database" for one in nameless if not one.name.startswith("("))
-    if execution.outputs and nameless and not (unread or named.inputs):
+    # What has a name of its own kind is counted with the names that were given.
+    if execution.outputs and any(not unnamed_part(one) for one in nameless) and not (unread or named.inputs):
         # A logical relation has no name, and no execution inside of the command says what it reads.
         unread = [f"{execution.command}: its inputs"]
     unread += _unnamed_columns(execution, described)
@@ -106,13 +108,20 @@ def _unnamed_columns(execution: Execution, described: Collection[DatasetName]) -
 def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Execution:
     """Return an execution with the names that the listener has for what its plan leaves unnamed.
 
-    What fits none of the listener's inputs, or several, goes; the plan was then not read as a whole.
+    What fits none of the listener's inputs, or several, goes; the plan was then not read as a whole. Tables and topics
+    that a scan does not name are then unread.
     """
     nameless = {one.dataset for one in execution.inputs if not one.dataset.namespace}
     if not nameless:
         return execution
     known = {one.dataset for one in execution.inputs}
-    names = _fitting(execution.inputs, [one for one in listened if one.dataset not in known])
+    others = [one for one in listened if one.dataset not in known]
+    hidden = [one for one in execution.inputs if is_hidden(one.dataset)]
+    # A table may be scanned besides, under its name.
+    names = _fitting((one for one in execution.inputs if one not in hidden), others) | _fitting(hidden, listened)
+    # A count has no columns: no edge needs its table, and the listener has that as an input.
+    counted = {one.dataset for one in hidden if others and not one.schema}
+    unread = [unnamed_part(name) for name in sorted(nameless - names.keys() - counted)]
     inputs = by_name(
         structs.replace(renamed(one, names), schema=())
         for one in execution.inputs
@@ -121,8 +130,9 @@ def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Executio
     outputs = tuple(
         keep_edges(with_sources(output, names), lambda edge: bool(edge[1].namespace)) for output in execution.outputs
     )
-    is_whole = execution.is_whole and names.keys() == nameless
-    return structs.replace(execution, inputs=inputs, outputs=outputs, is_whole=is_whole)
+    is_whole = execution.is_whole and names.keys() | counted == nameless
+    unread = [*execution.unread, *filter(None, unread)]
+    return structs.replace(execution, inputs=inputs, outputs=outputs, is_whole=is_whole, unread=tuple(unread))
 
 
 def _fitting(observed: Iterable[Observed], others: Collection[Observed]) -> dict[DatasetName, DatasetName]:
@@ -134,6 +144,8 @@ def _fitting(observed: Iterable[Observed], others: Collection[Observed]) -> dict
 
 def _fits(one: Observed, other: Observed) -> bool:
     """Whether an input of the listener may be what a plan reads: by the name of a table, or else by its columns."""
+    if (topic := topic_of(one.dataset)) is not None:
+        return other.dataset.namespace.startswith(_KAFKA) and other.dataset.name == topic
     name = one.dataset.name
     if name.startswith("("):
         columns = {field.name for field in one.schema}
@@ -209,7 +221,11 @@ def _filled(
 
 
 def _edges(listened: Observed, logged: Observed, execution: Execution, read: set[DatasetName]) -> frozenset[Edge]:
-    edges = listened.edges | logged.edges
+    known_edges = listened.edges
+    if PUSHED_JOIN in execution.unread:
+        # The listener gives all columns to the first table of the join.
+        known_edges = frozenset(edge for edge in known_edges if is_path_namespace(edge[1].namespace))
+    edges = known_edges | logged.edges
     if execution.command in _ROW_COMMANDS and logged.edges and logged.schema:
         # A plan that is cut names no schema, and not all columns.
         edges = logged.edges

@@ -21,6 +21,7 @@ EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 _Count = Annotated[int, Meta(gt=-(2**53), lt=2**53)]
 # What Iceberg finds rows again by is no column of the table (org.apache.iceberg.MetadataColumns).
 _ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
+_KAFKA = "kafka://"
 # The type of a column of JVM objects, as the plan over an RDD has them: no dataset has one (Catalyst's ObjectType).
 _JVM_OBJECT = "object"
 _PATH_PATTERNS = PathPatterns().literal
@@ -206,7 +207,15 @@ _NO_FACETS = _DatasetFacets()
 
 def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:
     """Return the datasets of one event, one entry a name, sorted by name."""
-    return by_name(map(_observe, datasets))
+    return by_name(one for dataset in datasets for one in _topics(_observe(dataset)))
+
+
+def _topics(one: Observed) -> list[Observed]:
+    """Return each topic of Kafka by its own name: the listener names several as ``a,b``, and no topic holds a comma."""
+    if not one.dataset.namespace.startswith(_KAFKA) or "," not in one.dataset.name:
+        return [one]
+    names = filter(None, one.dataset.name.split(","))
+    return [structs.replace(one, dataset=DatasetName(one.dataset.namespace, name)) for name in names]
 
 
 def _observe(dataset: Dataset) -> Observed:

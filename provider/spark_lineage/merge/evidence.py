@@ -14,9 +14,18 @@ from itertools import islice
 
 from msgspec import structs
 
-from spark_lineage.merge.correction import corrected, matched, places_of, run_of, said_once, with_declared_names
+from spark_lineage.merge.correction import (
+    corrected,
+    matched,
+    places_of,
+    run_of,
+    said_once,
+    with_declared_names,
+    with_names,
+)
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import LINES, Observed, by_name, keep_edges, named, renamed, with_sources
+from spark_lineage.merge.pushed import without_pushed
 from spark_lineage.merge.query_tables import with_queries
 from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
@@ -96,7 +105,7 @@ class Evidence:
             naming = self._naming if _may_have_globs(content) else self._naming.literal
             inputs = () if is_nothing else self._named(content.inputs, naming)
             written = () if is_nothing else self._named(content.outputs, naming)
-            outputs = tuple(_from_inputs(one, inputs) for one in written)
+            outputs = tuple(without_pushed(_from_inputs(one, inputs), inputs) for one in written)
             self._contents[id(content)] = structs.replace(content, inputs=inputs, outputs=outputs)
         return self._contents[id(content)]
 
@@ -129,8 +138,12 @@ class Evidence:
         executions = matched(state, logged)
         self._places = places_of(state, logged.values())
         runs = dict(state.runs)
+        by_key = {one.key: run_id for run_id, one in executions.items()}
         for run_id, one in executions.items():
-            executions[run_id] = with_queries(one, runs[run_id].content.inputs)
+            # A micro-batch has the inputs of what runs inside of it.
+            around = by_key.get(one.root_key, run_id) if one.query_id else run_id
+            listened = by_name(each for each_id in (run_id, around) for each in state.runs[each_id].content.inputs)
+            executions[run_id] = with_names(with_queries(one, runs[run_id].content.inputs), listened)
             runs[run_id] = corrected(runs[run_id], executions[run_id])
         of_plans = (one for each in logged.values() if each.execution_id >= 0 for one in each.inputs)
         read = {one.dataset for one in of_plans if not _is_lines(one)}

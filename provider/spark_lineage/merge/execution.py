@@ -117,6 +117,8 @@ class Execution(Struct, frozen=True, gc=False):
         return f"execute_{name.lstrip('_')}" if name else ""
 
 
+PUSHED_JOIN = "Scan: a join of its source"
+"""What is counted of a database that joins by itself, as one scan whose text has no table for a column."""
 NO_EXECUTION = Execution("", 0, 0, 0.0)
 """What is known of a run that is in no event log."""
 
@@ -127,6 +129,52 @@ def unnamed(name: str, columns: Iterable[str] = ()) -> DatasetName:
     Spark redacts the URL of a database, and prints of a logical relation its format and columns alone.
     """
     return DatasetName("", name or f"({', '.join(columns)})")
+
+
+_HIDDEN = "(a table with "
+_SOURCE = re.compile(r"\(source (?P<number>-?\d+) of a stream\)")
+_TOPIC = re.compile(r"\(topic (?P<topic>.*)\)", re.DOTALL)
+
+
+def kafka_topic(topic: str) -> DatasetName:
+    """Return what stands for a topic of Kafka until the listener, or the user, names its brokers."""
+    return DatasetName("", f"(topic {topic})")
+
+
+def topic_of(name: DatasetName) -> str | None:
+    """Return the topic that a name stands for, None for other names."""
+    match = None if name.namespace else _TOPIC.fullmatch(name.name)
+    return match["topic"] if match else None
+
+
+def stream_source(number: int) -> DatasetName:
+    """Return what stands for a source of a stream, a leaf of its plan, until the query's progress names its topics."""
+    return DatasetName("", f"(source {number} of a stream)")
+
+
+def stream_number(name: DatasetName) -> int | None:
+    """Return the number of the leaf that a name stands for, None for other names."""
+    match = None if name.namespace else _SOURCE.fullmatch(name.name)
+    return int(match["number"]) if match else None
+
+
+def hidden_table(columns: Iterable[str]) -> DatasetName:
+    """Return what stands for a table that a plan reads without a word of it but some of its columns."""
+    return DatasetName("", f"{_HIDDEN}{', '.join(columns)})")
+
+
+def is_hidden(name: DatasetName) -> bool:
+    """Whether a name stands for a table that the plan does not name."""
+    return not name.namespace and name.name.startswith(_HIDDEN)
+
+
+def unnamed_part(name: DatasetName) -> str:
+    """Return what is counted of a plan where no evidence has the true name for a name, empty for other names."""
+    if (topic := topic_of(name)) is not None:
+        return f"{topic}: its brokers"
+    if is_hidden(name):
+        return "a scan: its table"
+    return "a stream: its topics" if stream_number(name) is not None else ""
 
 
 def join_executions(left: Execution, right: Execution) -> Execution:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import PARTITION, DatasetName
+from spark_lineage.plans.kafka import UNNAMED_SINK, is_written
 from spark_lineage.plans.lists import arguments, attributes
 from spark_lineage.plans.names import hidden, plain
 from spark_lineage.plans.plan import Node, Plan
@@ -246,7 +247,8 @@ def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
         return Observed(DatasetName("", table))
     if (topic := options.get("topic")) and (servers := options.get("kafka.bootstrap.servers")):
         return Observed(DatasetName(f"kafka://{servers}", topic))
-    return None
+    # The rows themselves say which topics they go to.
+    return Observed(UNNAMED_SINK) if is_written(text) else None
 
 
 def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:

@@ -12,6 +12,8 @@ from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import LINES, Edge, Observed, by_name
 from spark_lineage.naming.identity import DatasetName, directories_above
+from spark_lineage.plans import kafka
+from spark_lineage.plans.answers import delta_answer
 from spark_lineage.plans.commands import (
     UNNAMED_TARGET,
     Command,
@@ -21,6 +23,7 @@ from spark_lineage.plans.commands import (
     several_commands,
     unwrapped,
 )
+from spark_lineage.plans.event_log_lines import Source
 from spark_lineage.plans.lists import arguments
 from spark_lineage.plans.names import Names, hidden
 from spark_lineage.plans.operators import Leaf, trace
@@ -38,8 +41,10 @@ _HUDI_COMMIT = re.compile(r"SparkRDDWriteClient:Committing stats: (?P<table>\S+)
 _MERGES = frozenset({"MergeIntoCommand", HUDI_MERGE})
 # Which also appends to a table that is there: the write inside of it overwrites where it makes the table.
 _SAVE_AS_TABLE = "CreateDataSourceTableAsSelectCommand"
+_SAVE = "SaveIntoDataSourceCommand"
 _SORTED = Transformation("INDIRECT", "SORT")
 _MAKING = frozenset({"CREATE", "OVERWRITE"})
+_STREAM_WRITE = "WriteToDataSourceV2"
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
 # Columns of Delta's AddFile and IndexedFile.
 _ACTIONS = (frozenset({"dataChange", "partitionValues"}), frozenset({"add", "remove", "cdc", "isLast"}))
@@ -178,18 +183,29 @@ def with_edges(target: Observed, traced: Traced) -> Observed:
 
 
 def read_plan(
-    text: str, tables: Tables, batch: Traced, configs: Mapping[str, str], located: Iterable[str] = ()
+    text: str,
+    tables: Tables,
+    batch: Traced,
+    configs: Mapping[str, str],
+    located: Iterable[str] = (),
+    *,
+    root_id: int = -1,
 ) -> PlanContent:
     """Read the formatted text of a plan.
 
     ``batch`` is what the micro-batch gives out that it may be run by, ``configs`` what the session has set, ``located``
-    the locations of several paths, of which the text has the first alone.
+    the locations of several paths, of which the text has the first alone. Of the executions inside
+    of that with ``root_id`` some have what a source answers another by.
     """
     plan = parse_plan(text, tables.names)
     if plan is None:
         return PlanContent()
     complete_locations(plan, located)
-    return _read(plan, tables, batch, configs)
+    tables.answers.find(plan, root_id, lambda: {one.dataset for one in read_by(plan, tables)})
+    content = _read(plan, tables, batch, configs)
+    if answer := delta_answer(plan, content.traced, tables.at):
+        tables.answers.add(root_id, answer)
+    return content
 
 
 def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
@@ -203,8 +219,10 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
     statement = read_statement(plan, tables)
     if statement is not None:
         tables.learn(statement)
-    if command.has_data:
-        content = _query(plan, tables, batch)
+    data = _kafka_data(plan)
+    if command.has_data or data:
+        command = replace(command, has_data=True)
+        content = _query(Plan(data, plan.subqueries) if data else plan, tables, batch)
         traced = written(*described(plan), command.target, content.traced)
         by = (column.sources for column in traced.columns if column.id in command.sorted_by)
         traced = replace(traced, dataset_wide=traced.dataset_wide | through(by, _SORTED))
@@ -249,6 +267,12 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
     )
 
 
+def _kafka_data(plan: Plan) -> Node | None:
+    """Return the logical plan of what a command writes to Kafka, which no execution inside of it has."""
+    logical = next((node for node in plan.root.walk() if node.name == _SAVE and node.children), None)
+    return logical.children[0] if logical and kafka.is_written(logical.fields.get("Arguments", "")) else None
+
+
 def _is_inference(plan: Plan) -> bool:
     """Whether it may be Spark's schema inference for CSV: the first line that is not blank, or all lines as texts."""
     root, leaf = unwrapped(plan.root), list(plan.walk())[-1]
@@ -283,28 +307,44 @@ def _leaf(tables: Tables, batch: Traced) -> Leaf:
 
 
 def streamed(
-    content: PlanContent, sources: Iterable[str], sink: str, tables: Tables
+    content: PlanContent, sources: Sequence[Source], sink: str, tables: Tables
 ) -> tuple[tuple[Observed, ...], tuple[Observed, ...]]:
     """Return the inputs and outputs of a micro-batch, or of an execution inside of one.
 
     Its plan names the single files that it reads, the query's source the directory that they are in; and its plan is a
-    query, whose columns the sink writes.
+    query, whose columns the sink writes. Of Kafka its plan has neither topics nor the sink.
     """
-    directories = [path_name(place) for each in sources if (place := _described(_GLOB.sub("]", each)))]
+    places = (_described(_GLOB.sub("]", source.description)) for source in sources)
+    directories = [path_name(place) for place in places if place]
+    written_to, outputs = _described(sink), content.outputs
+    if not content.command.name and (written_to or kafka.is_sink(sink)):
+        target = tables.at(written_to) if written_to else Observed(kafka.UNNAMED_SINK)
+        outputs = (with_edges(target, content.traced),)
+    named = {name for output in outputs for _, name, *_ in output.edges}.union(one.dataset for one in content.inputs)
+    topics = kafka.stream_topics(named, sources)
 
-    def lifted(name: DatasetName) -> DatasetName:
+    def lifted(name: DatasetName) -> Sequence[DatasetName]:
         for directory in directories:
             name = directory if directory in directories_above(name) else name
-        return name
+        return topics.get(name, (name,))
 
-    written_to, outputs = _described(sink), content.outputs
-    if written_to and not content.command.name:
-        outputs = (with_edges(tables.at(written_to), content.traced),)
-    edges = (frozenset((column, lifted(name), *how) for column, name, *how in output.edges) for output in outputs)
+    edges = (
+        frozenset((column, new, *how) for column, name, *how in output.edges for new in lifted(name))
+        for output in outputs
+    )
+    inputs = [structs.replace(one, dataset=name) for one in content.inputs for name in lifted(one.dataset)]
+    if content.is_of_batch:
+        # What the micro-batch around it was given.
+        inputs += (Observed(topic) for name in named for topic in topics.get(name, ()))
     return (
-        by_name(structs.replace(one, dataset=lifted(one.dataset)) for one in content.inputs),
+        by_name(inputs),
         tuple(structs.replace(output, edges=each) for output, each in zip(outputs, edges, strict=True)),
     )
+
+
+def stream_command(outputs: Iterable[Observed]) -> str:
+    """Return the command of a micro-batch that writes to a sink without a name, empty for others."""
+    return _STREAM_WRITE if any(output.dataset == kafka.UNNAMED_SINK for output in outputs) else ""
 
 
 def _described(description: str) -> str:

@@ -23,7 +23,7 @@ from spark_lineage.merge.observed import by_name
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
-from spark_lineage.plans.content import PlanContent, read_plan, streamed
+from spark_lineage.plans.content import PlanContent, read_plan, stream_command, streamed
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.scope import UNTRACED, Traced
@@ -276,7 +276,7 @@ class EventLogReader:
         root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
         root = self._open.get(root_id)
         batch = root.content.traced if root is not None and root.known.query_id else UNTRACED
-        content = self._content(event, batch)
+        content = self._content(event, batch, root_id)
         run_id = _RUN_ID.search(event.description)
         known = Execution(
             self._application_id,
@@ -298,7 +298,7 @@ class EventLogReader:
             known, content, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
         )
 
-    def _content(self, event: events.ExecutionStart, batch: Traced) -> PlanContent:
+    def _content(self, event: events.ExecutionStart, batch: Traced, root_id: int) -> PlanContent:
         content, trouble = PlanContent(), ""
         if _CUT.search(event.physicalPlanDescription):
             trouble = "a plan cut by spark.sql.maxPlanStringLength"
@@ -308,7 +308,7 @@ class EventLogReader:
             # Half of a plan would give wrong lineage.
             text = "" if trouble else event.physicalPlanDescription
             located = event.sparkPlanInfo.located() if event.sparkPlanInfo else ()
-            content = read_plan(text, self._tables, batch, event.modifiedConfigs, located)
+            content = read_plan(text, self._tables, batch, event.modifiedConfigs, located, root_id=root_id)
         except Exception as error:
             # Plans have no specification, and sources may print in theirs what they like.
             trouble = "not a known plan"
@@ -332,6 +332,7 @@ class EventLogReader:
 
     def _end(self, event: events.ExecutionEnd) -> Iterator[Execution]:
         running = self._open.pop(event.executionId, None)
+        self._tables.answers.end(event.executionId)
         if running is None:
             return
         is_failed = None if event.errorMessage is None else bool(event.errorMessage)
@@ -371,10 +372,9 @@ class EventLogReader:
         known, content = running.known, running.content.completed(running.inside, self._tables.names)
         command, inputs, outputs, output_mode = content.command, content.inputs, content.outputs, content.output_mode
         if progress is not None:
-            sources = [source.description for source in progress.sources]
             is_batch = known.root_execution_id == known.execution_id and not content.is_bookkeeping
             sink = progress.sink.description if progress.sink and is_batch else ""
-            inputs, outputs = streamed(content, sources, sink, self._tables)
+            inputs, outputs = streamed(content, progress.sources, sink, self._tables)
             # The only mode for files.
             output_mode = output_mode or ("append" if sink.startswith("FileSink[") else "")
         if running.written and len(outputs) == 1:
@@ -383,7 +383,7 @@ class EventLogReader:
         partitioned_by = (each.command.partitioned_by for each in (content, *running.inside))
         return structs.replace(
             known,
-            command=command.name,
+            command=command.name or stream_command(outputs),
             mode=command.mode,
             is_partial=command.is_partial,
             partition=command.partition,

@@ -270,10 +270,16 @@ class Described(Struct, gc=False):
     description: str = ""
 
 
+class Source(Struct, gc=False):
+    description: str = ""
+    startOffset: Any = None
+    endOffset: Any = None
+
+
 class Progress(Struct, gc=False):
     runId: str
     id: str = ""
-    sources: list[Described] = []
+    sources: list[Source] = []
     sink: Described | None = None
 
 

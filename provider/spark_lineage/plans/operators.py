@@ -112,6 +112,7 @@ class _Tracer:
             read = Read(self._anchor, is_whole=True) if kind_of(node.name) == "UnionLoopRef" else self._leaf(node)
             scope.is_whole &= read.is_whole
             scope.dataset_wide |= read.deciding
+            scope.unread += read.unread
             for position, attribute in enumerate(given_out_by(node)):
                 scope.give_out([attribute], read.columns[position] if position < len(read.columns) else NOTHING)
         _apply(node, scope)

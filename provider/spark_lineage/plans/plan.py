@@ -27,9 +27,14 @@ _MARKER = re.compile(r"\A[ :]*[+:]- == (?:Final|Initial|Current) Plan ==.*\n?")
 _OPERATOR = re.compile(r"(?:\* )?(?P<name>.*?)\s*\((?P<number>\d+|unknown)\)(?: \(columnarIn=.*\)|, .*)?", re.DOTALL)
 _BLOCK = re.compile(r"\((?P<number>\d+)\) (?P<name>.*)")
 _CODEGEN = re.compile(r"\s*\[codegen id : \d+\]\s*$")
-# The fields that may come behind each; behind all others, among them the texts of a program, comes none.
-_OF_SOURCES = ("Batched", "Location", "PartitionFilters", "DataFilters", "PushedFilters", "ReadSchema")
+# What a source prints of its scan, in the order of names.
+_OF_SOURCES = (
+    "Batched", "DataFilters", "Format", "Location", "PartitionFilters", "PushedAggregates", "PushedAggregation",
+    "PushedFilters", "PushedGroupBy", "PushedGroupByExpressions", "PushedJoins", "PushedLimit", "PushedOffset",
+    "PushedSample", "PushedTopN", "ReadSchema",
+)  # fmt: skip
 _LAST = ("Arguments", "External engine query")
+# The fields that may come behind each; behind all others, among them the texts of a program, comes none.
 _NEXT: Mapping[str, tuple[str, ...]] = {
     "": ("Output", "Input", "Arguments", "Left keys", "Left output", "Join type", "Loop id"),
     "Output": (*_OF_SOURCES, *_LAST, "Limit", "Accumulated"),
@@ -61,7 +66,7 @@ _ALIASES = ("Keys", "Results")
 # What Generate and Expand give out; and what the only lists of a logical relation are.
 _GENERATED = re.compile(r"(?:.*?, (?:true|false)(?:, \w+)?|\[\[.*\]\]), (?P<list>\[.*#\d+L?\])", re.DOTALL)
 _RELATIONS = ("LogicalR", "HiveTableRelation", "LocalRelation", "RelationV2", "InMemoryRelation", "StreamingRelation")
-_RELATION = re.compile(r"\[.*#\d+L?(?:, \.\.\. \d+ more fields)?\](?=, |\Z)", re.DOTALL)
+_RELATION = re.compile(r"(?:(?<=, )|\A)\[.*#\d+L?(?:, \.\.\. \d+ more fields)?\](?=, |\Z)", re.DOTALL)
 # Their lists are of expressions too.
 _WITH_ALIASES = ("Project", "Aggregate", "TakeOrderedAndProject", "Window", "ArrowWindowPython")
 _END = re.compile(r"#\d+L?(?=, |\]\Z)")
@@ -77,7 +82,7 @@ class Node:
     """One operator: its name (``Scan parquet``) and the fields of its block (``Output``, ``Arguments``), marked.
 
     ``sizes`` are the lengths that the text states for the lists of ``fields``; ``reuses`` is the number of the exchange
-    that a ``ReusedExchange`` repeats.
+    that a ``ReusedExchange`` repeats. ``description`` is what a source says of its scan in words of its own.
     """
 
     number: int
@@ -86,6 +91,7 @@ class Node:
     sizes: dict[str, int] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)
     reuses: int | None = None
+    description: str = ""
 
     @property
     def is_cut(self) -> bool:
@@ -240,6 +246,7 @@ def _parse_fields(node: Node, lines: list[str]) -> None:
             # The value goes on: names and texts may hold line ends. Sources describe themselves behind a list.
             is_open &= is_unfinished or key not in _ATTRIBUTES
             node.fields[key] += f"\n{line}" if is_open else ""
+            node.description += f"{line}\n" if line and not is_open else ""
         else:
             name += f"\n{line}"
     if key:

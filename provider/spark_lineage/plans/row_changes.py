@@ -16,6 +16,7 @@ from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.lists import arguments, attributes, elements, struct_fields, to_closing
 from spark_lineage.plans.names import ATTRIBUTE_NAME, NAME, Attribute, Names, plain, shown
 from spark_lineage.plans.plan import Plan
+from spark_lineage.plans.predicates import UnreadableError, V2Expressions
 from spark_lineage.plans.scope import NOTHING, UNTRACED, Column, Scope, Sources, Traced
 
 HUDI_INSERT, HUDI_UPDATE, HUDI_DELETE, HUDI_MERGE = (
@@ -33,7 +34,6 @@ _HUDI = "_hoodie_"
 # Update [condition: (x#1 > 2), actions: [`a` = x#1, ...]]; a DELETE without a condition is but its name.
 _CLAUSE = re.compile(r"(?:Update|Insert|Delete)(?: \[(?P<parts>.*)\])?\s*", re.DOTALL)
 _IS_CLAUSES = re.compile(r"\[(?:Update|Insert|Delete)\b")
-_CONDITION = re.compile(r"(?P<column>[A-Za-z_][\w.]*) (?:<|>|=|!|IN|IS|LIKE|STARTS)")
 _CONDITION_OF_CLAUSE = "condition: "
 _SET = re.compile(r"`((?:[^`]|``)+)` = ")
 _ACTION = re.compile(r"`(?P<column>(?:[^`]|``)+)` = (?P<value>.*)", re.DOTALL)
@@ -74,9 +74,13 @@ def _delete(plan: Plan, target: DatasetName) -> Traced:
 
 
 def _delete_files(plan: Plan, target: DatasetName) -> Traced:
-    """``table, [at < 1, shop = a], …``, with names in place of attributes; the plan names no other columns."""
-    conditions = " ".join(arguments(plan.arguments_of("DeleteFromTable"))[1:2])
-    return Traced((), frozenset((target, match["column"], _FILTER) for match in _CONDITION.finditer(conditions)))
+    """``table, [at < 1, `a b` = 'c'], …``, with names in place of attributes; the plan names no other columns."""
+    conditions = plain("".join(arguments(plan.arguments_of("DeleteFromTable"))[1:2]))
+    try:
+        columns = V2Expressions(conditions).columns
+    except UnreadableError:
+        return Traced(unread=("DeleteFromTable: its condition",))
+    return Traced((), frozenset((target, column, _FILTER) for column in columns))
 
 
 ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {

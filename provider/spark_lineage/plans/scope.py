@@ -26,12 +26,13 @@ NOTHING: Sources = frozenset()
 class Read(NamedTuple):
     """What a leaf reads: the columns that each of its attributes is, and whether the plan names all datasets of it.
 
-    ``deciding`` are the columns by which the source itself picks rows.
+    ``deciding`` are the columns by which the source itself picks rows, ``unread`` what it does that was not understood.
     """
 
     columns: Sequence[Sources]
     is_whole: bool
     deciding: Sources = NOTHING
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

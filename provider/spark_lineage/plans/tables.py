@@ -7,14 +7,16 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from spark_lineage.merge.database_query import DECIDES, query_dataset, query_of
-from spark_lineage.merge.execution import CatalogStatement, unnamed
-from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink, Transformation
+from spark_lineage.merge.execution import CatalogStatement, hidden_table, unnamed
+from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink
 from spark_lineage.merge.observed import Observed, by_name
-from spark_lineage.naming.identity import PARTITION, DatasetName
+from spark_lineage.naming.identity import PARTITION, DatasetName, Spelling
+from spark_lineage.plans.answers import Answers
 from spark_lineage.plans.database_query import is_query, statement_of
-from spark_lineage.plans.lists import elements
+from spark_lineage.plans.kafka import UNREAD_TOPICS, relation_of, scanned_topics
 from spark_lineage.plans.names import Names
 from spark_lineage.plans.plan import Node, Plan
+from spark_lineage.plans.pushdown import V2_DATABASE_SCAN, joined_tables, named_columns, read_pushed
 from spark_lineage.plans.scope import NOTHING, Read, Sources, given_out_by
 
 # As catalyst prints a TableIdentifier.
@@ -25,6 +27,7 @@ _WAREHOUSE = "spark.sql.warehouse.dir"
 _CATALOG_WAREHOUSE = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.warehouse")
 # Iceberg's catalog of paths; each other one alone knows where a table is.
 _CATALOG_TYPE = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.type")
+_CATALOG_URL = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.url")
 _CATALOG_CLASS = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)")
 _METASTORE = re.compile(r"spark\.(?:hadoop|sql\.hive)\.(?:hive\.)?metastore\.uris")
 # Buckets: what follows them is a key, not a path (the listener's ObjectStorageDatasetExtractor).
@@ -34,6 +37,10 @@ _OBJECT_STORES = {
     **dict.fromkeys(("abfs", "abfss"), "abfss"),
     "gs": "gs",
 }
+# Databases that their URLs name whole; what follows the path are properties, and before an @ stands a user.
+_DATABASE_URL = re.compile(
+    r"jdbc:(?P<namespace>(?:postgresql|mysql|mariadb)://[^/?;@]+/[^/?;]+|(?:h2|sqlite):[^?;]+)(?:[?;].*)?", re.DOTALL
+)
 _QUOTED_OR_PLAIN = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 # Formats whose tables may be named by their path: delta.`/data/t`.
 _PATH_CATALOGS = frozenset({"delta", "parquet", "csv", "json", "orc", "text", "iceberg", "hudi", "avro"})
@@ -58,9 +65,6 @@ _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\
 _LOADED = re.compile(
     rf"LoadDataCommand {IDENTIFIER.pattern}, (?P<location>.*), (?:true|false), (?:true|false)(?:, Map|\Z)", re.DOTALL
 )
-# A filter with a star is applied by the source alone: *In(kind, [a,b]), *Not(EqualTo(`a.b`,1)).
-_PREDICATE = re.compile(r"\b(?!And\b|Or\b|Not\b)\w+\(`?([^(),`]+)`?[,)]")
-_PUSHED = Transformation("INDIRECT", "FILTER")
 _METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
 # They read no dataset.
 _LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
@@ -95,7 +99,8 @@ class Tables:
     """What is known of the tables of one application: where warehouses are, and where plans said that a table is.
 
     ``subqueries`` has, by the id of its expression, the columns that each scalar subquery was made from, ``names`` the
-    names of attributes. ``has_encoded_places``: the locations of a catalog's tables are printed as URIs.
+    names of attributes, ``answers`` the scans that are answers of sources. ``has_encoded_places``: the locations of a
+    catalog's tables are printed as URIs.
     """
 
     def __init__(self) -> None:
@@ -109,7 +114,9 @@ class Tables:
         self.subqueries: dict[int, Sources] = {}
         self.names = Names()
         self.has_encoded_places = False
+        self.answers = Answers()
         self._named: set[tuple[str, ...]] = set()
+        self._urls: dict[str, str] = {}
 
     def configure(self, properties: Mapping[str, str], working_directory: str) -> None:
         """Take in the properties of the application and the directory that its driver ran in."""
@@ -121,6 +128,8 @@ class Tables:
                 self._warehouses[match["catalog"]] = value
             elif match := _CATALOG_TYPE.fullmatch(key):
                 self._hadoop_catalogs |= {match["catalog"]} if value == "hadoop" else set()
+            elif match := _CATALOG_URL.fullmatch(key):
+                self._urls[match["catalog"]] = value
             elif match := _CATALOG_CLASS.fullmatch(key):
                 self._catalogs.setdefault(value, []).append(match["catalog"])
             elif _METASTORE.fullmatch(key):
@@ -168,6 +177,15 @@ class Tables:
         """Return the table of a name without its database, if plans named just one such."""
         found = {full for full in self._named.union(self._locations) if full[-1].casefold() == name.casefold()}
         return self.named(".".join(f"`{part}`" for part in found.pop())) if len(found) == 1 else None
+
+    def in_database(self, identifier: str) -> DatasetName:
+        """Return what a table of a JDBC catalog is called: by the URL of its database, else unnamed.
+
+        Spark redacts a URL with a password, and not all URLs have the database in their path.
+        """
+        catalog, _, table = identifier.partition(".")
+        url = _DATABASE_URL.fullmatch(self._urls.get(catalog, ""))
+        return Spelling().resolve(DatasetName(url["namespace"], table)) if url else unnamed(table)
 
     def foreign(self, identifier: str) -> Observed | None:
         """Return the dataset that a table of another catalog is, whose name may lack the catalog."""
@@ -241,6 +259,24 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
 
     One that it names without its place is ``unnamed``: a JDBC table, whose URL Spark redacts, or a logical relation.
     """
+    found = _found_otherwise(node, tables)
+    return _described(node, tables) if found is None else found
+
+
+def _found_otherwise(node: Node, tables: Tables) -> tuple[Observed, ...] | None:
+    """Return what a leaf reads that is an answer of a source, or reads Kafka or a JDBC catalog; None for others."""
+    if answered := tables.answers.of(node):
+        return answered.tables
+    if (topics := scanned_topics(node)) is not None:
+        schema = tuple(SchemaField(attribute.name) for attribute in given_out_by(node))
+        return by_name(Observed(topic, schema=schema) for topic in topics)
+    if database := V2_DATABASE_SCAN.fullmatch(node.name):
+        named = joined_tables(node) or ([database["table"]] if database["table"] else [])
+        return by_name(Observed(tables.in_database(each)) for each in named) or (_hidden(node),)
+    return None
+
+
+def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
     text = f"{node.name} {node.fields.get('Arguments', '')}"
     if place := _CHANGE_FEED.search(text) or _LOADED.match(text):
         return (tables.at(place["location"]),)
@@ -274,16 +310,24 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
     return (Observed(name, schema=schema),)
 
 
+def _hidden(node: Node) -> Observed:
+    columns = named_columns(node, [attribute.name for attribute in given_out_by(node)])
+    return Observed(hidden_table(columns), schema=tuple(map(SchemaField, columns)))
+
+
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
     """Return all datasets that a plan reads."""
     return tuple(observed for node in plan.walk() if not node.children for observed in scanned(node, tables))
 
 
 def read_leaf(node: Node, tables: Tables) -> Read:
-    """Return the columns that the attributes of a leaf are, of each path that the plan names."""
+    """Return the columns that the attributes of a leaf are, of each dataset that the plan names."""
+    if found := tables.answers.of(node):
+        return Read(found.columns, is_whole=not found.unread, unread=found.unread)
     datasets = [observed.dataset for observed in scanned(node, tables)]
     if not datasets:
-        return Read([], is_whole=bool(_LOCAL.match(node.name)))
+        unread = (UNREAD_TOPICS,) if relation_of(node) else ()
+        return Read([], is_whole=bool(_LOCAL.match(node.name)), unread=unread)
     schema, location = node.fields.get("ReadSchema", ""), node.fields.get("Location", "")
     columns = [
         # Where a row came from is no column of its file.
@@ -292,9 +336,7 @@ def read_leaf(node: Node, tables: Tables) -> Read:
         else frozenset((dataset, attribute.name, IDENTITY) for dataset in datasets)
         for attribute in given_out_by(node)
     ]
-    pushed = (each for each in elements(node.fields.get("PushedFilters", "")) if each.startswith("*"))
-    deciding = frozenset(
-        (dataset, match[1], _PUSHED) for each in pushed for match in _PREDICATE.finditer(each) for dataset in datasets
-    ).union((dataset, "", DECIDES) for dataset in datasets if query_of(dataset))
+    read = read_pushed(node, datasets, columns)
+    of_queries = frozenset((dataset, "", DECIDES) for dataset in datasets if query_of(dataset))
     _, is_whole = _paths(location)
-    return Read(columns, is_whole, deciding)
+    return read._replace(is_whole=read.is_whole and is_whole, deciding=read.deciding | of_queries)
