@@ -33,7 +33,10 @@ class Running:
         return self.printed.fed(self.rows)
 
     def feed(self, rdds: RddRows, job: JobStart, root: Running) -> None:
-        """Note where the rows of RDDs come from that a job reads; ``root`` is the execution that this one is part of."""
+        """Note where the rows of RDDs come from that a job reads.
+
+        :param root: the execution that this one is part of
+        """
         plan = self.printed
         if not job.is_of_stream:
             self.rows |= rdds.of_execution(job, plan.scans, has_rows_of_program=plan.has_rows_of_program)
