@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from spark_lineage.merge.execution import Execution, join_executions
-from spark_lineage.merge.lineage import TaskLineage, Transformation
+from spark_lineage.merge.lineage import Symlink, TaskLineage, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState
 from spark_lineage.naming.identity import DatasetName
@@ -248,6 +248,57 @@ class TestMatching:
         lineage = program.lineage()
         assert inputs(lineage) == ["/in/a.txt", "/other"]
         assert [name.name for name in lineage.outputs[0].fed_by] == ["/in/a.txt", "/other"]
+
+    def test_files_that_a_job_names_take_the_place_of_the_directory_around_them(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        program.run(["/in/other.csv"], ["/elsewhere"])
+        run_id = program.run([make_dataset("/in", columns=())], ["/out"])
+        read = (Observed(DatasetName("file", "/in/a.txt")),)
+        program.log(run_id, inputs=read, outputs=(Observed(DatasetName("file", "/out")),), has_rdds=True)
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/in/a.txt", "/in/other.csv"]
+        (written,) = (one for one in lineage.outputs if one.dataset.name == "/out")
+        assert [name.name for name in written.fed_by] == ["/in/a.txt"]
+        assert lineage.unread == ()
+
+    @pytest.mark.parametrize(("directories", "found"), [
+        (["/wh/orders"], ["/wh/orders"]),
+        (["/wh/orders/day=1", "/wh/orders/day=2"], ["/wh/orders"]),
+        (["/elsewhere/o"], ["/elsewhere/o"]),
+        # Each directory may be that of the table.
+        (["/elsewhere/o", "/elsewhere/p"], ["/elsewhere/o", "/elsewhere/p", "db.orders"]),
+    ])  # fmt: skip
+    @pytest.mark.parametrize("kind", ["RDD_JOB", "SQL_JOB"])
+    def test_a_table_that_the_scan_of_an_rdd_names_is_where_the_listener_has_it(
+        self, program: Any, make_dataset: Any, kind: str, directories: list[str], found: list[str]
+    ) -> None:
+        run_id = program.run([make_dataset(name, columns=()) for name in directories], ["/out"], kind=kind, node="save")
+        link = Symlink("file:/wh", "db.orders", "TABLE")
+        number = -1 if kind == "RDD_JOB" else 0
+        read = (Observed(link.dataset, frozenset({link})),)
+        program.log(run_id, execution_id=number, root_execution_id=number, inputs=read, has_rdds=True)
+        assert inputs(program.lineage()) == found
+
+    @pytest.mark.parametrize(("others", "unread"), [([], []), (["/in/b.csv"], ["Scan csv: its files"])])
+    def test_files_that_no_event_names_are_unread_where_their_directory_is_left_out(
+        self, program: Any, make_dataset: Any, others: list[str], unread: list[str]
+    ) -> None:
+        for other in others:
+            program.run([other], ["/elsewhere"])
+        run_id = program.run([make_dataset("/in", columns=())], ["/out"])
+        program.log(run_id, unread=("Scan csv: its files",), has_rdds=True)
+        lineage = program.lineage()
+        assert inputs(lineage) == (others or ["/in"])
+        assert [one.part for one in lineage.unread] == unread
+
+    def test_rows_of_an_rdd_fill_a_table_that_has_no_numbers(self, program: Any, make_dataset: Any) -> None:
+        """A write of a frame whose rows went through an RDD has neither edges nor statistics for Delta."""
+        run_id = program.run([make_dataset("/in", columns=())], [make_dataset("/t", lifecycle="CREATE")])
+        read = (Observed(DatasetName("file", "/in/a.txt")),)
+        program.log(run_id, inputs=read, outputs=(Observed(T),), has_rdds=True, has_jobs=True, command="SaveCommand")
+        program.run(["/t"], ["/out"])
+        assert inputs(program.lineage()) == ["/in/a.txt"]
 
     def test_rdd_runs_are_no_executions(self, program: Any) -> None:
         run_id = program.run(["/a"], ["/t"], kind="RDD_JOB", node="save")

@@ -446,20 +446,52 @@ class TestNoise:
         assert inputs(program.lineage()) == ["/data"]
 
     @pytest.mark.parametrize("kind", ["RDD_JOB", "SQL_JOB"])
-    @pytest.mark.parametrize(("node", "files", "fed_by"), [
-        ("map_partitions_file_scan", ["/data/a.csv"], ["/data/a.csv"]),
-        ("map_partitions_file_scan", ["/data/a.csv", "/data/b.csv"], []),
-        ("map_partitions_file_scan", ["/data/a.csv", "/other/b.csv"], ["/data/a.csv"]),
+    def test_rows_that_go_through_an_rdd_are_not_of_a_file_that_another_action_reads(
+        self, program: Any, make_dataset: Any, kind: str
+    ) -> None:
+        program.run(["/data/a.csv"], ["/elsewhere"])
+        program.run([make_dataset("/data", columns=())], ["/out"], kind=kind, node="map_partitions_file_scan")
+        lineage = program.lineage()
+        (written,) = (one for one in lineage.outputs if one.dataset.name == "/out")
+        assert written.fed_by == ()
+        assert [(one.part, one.count) for one in lineage.unread] == [("RDD: its files", 1)]
+
+    @pytest.mark.parametrize(("files", "fed_by"), [
+        (["/data/a.csv"], ["/data/a.csv"]),
+        (["/data/a.csv", "/data/b.csv"], []),
+        (["/data/a.csv", "/other/b.csv"], ["/data/a.csv"]),
     ])  # fmt: skip
-    def test_the_rows_of_a_data_frame_that_go_through_an_rdd_are_those_of_the_only_file_known_there(
-        self, program: Any, make_dataset: Any, kind: str, node: str, files: list[str], fed_by: list[str]
+    def test_rows_that_go_through_an_rdd_are_of_the_only_file_that_was_inspected_there(
+        self, program: Any, make_dataset: Any, files: list[str], fed_by: list[str]
     ) -> None:
         for file in files:
-            program.run([file], ["/elsewhere"])
+            lines = make_dataset(file)
+            lines["facets"]["schema"] = {"fields": [{"name": "value", "type": "string"}]}
+            program.run([lines], [], node="collect_limit")
         bare = [make_dataset("/data", columns=())]
-        program.run(bare, ["/out"], kind=kind, node=node)
-        (written,) = (one for one in program.lineage().outputs if one.dataset.name == "/out")
+        program.run(bare, ["/out"], kind="RDD_JOB", node="map_partitions_file_scan")
+        (written,) = program.lineage().outputs
         assert [name.name for name in written.fed_by] == fed_by
+
+    @pytest.mark.parametrize(("other", "unread"), [
+        ({"kind": "DECLARED", "types": ("START", "COMPLETE")}, []),
+        ({"processing": "STREAMING"}, []),
+        ({}, ["RDD: its files"]),
+    ])  # fmt: skip
+    def test_files_of_an_rdd_without_a_name_are_counted_unless_they_are_declared_or_those_of_a_stream(
+        self, program: Any, make_dataset: Any, other: dict[str, Any], unread: list[str]
+    ) -> None:
+        program.run(["/data/a.csv"], [], **other)
+        program.run([make_dataset("/data", columns=())], ["/out"])
+        assert [one.part for one in program.lineage().unread] == unread
+
+    def test_a_directory_around_the_files_of_an_rdd_is_no_output_of_a_query(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        """Delta runs such a query before it writes."""
+        bare = make_dataset("/data", columns=())
+        program.run([bare], [bare], node="scan_existing_rdd", types=("COMPLETE",))
+        assert outputs(program.lineage()) == {}
 
     def test_an_rdd_of_text_files_is_fed_by_no_file_that_a_data_frame_reads(
         self, program: Any, make_dataset: Any

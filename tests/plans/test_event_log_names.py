@@ -38,7 +38,7 @@ def test_an_rdd_is_named_by_its_path_where_spark_named_it(one, is_path) -> None:
 
 
 def test_an_rdd_of_several_files_names_each() -> None:
-    job = JobStart(id=0, stages=[Stage(rdds=[rdd("/in/a, /in/b", "textFile"), rdd("mine", "parallelize")])])
+    job = JobStart(id=0, stage_infos=[Stage(rdds=[rdd("/in/a, /in/b", "textFile"), rdd("mine", "parallelize")])])
     assert job.paths == {"/in/a", "/in/b"}
 
 

@@ -34,16 +34,8 @@ def corrected(run: RunState, execution: Execution) -> RunState:
     execution = with_names(execution, content.inputs)
     names = _same_tables(content.inputs, execution.inputs)
     known = {read.dataset for read in content.inputs}
-    if content.job_type == RDD_JOB:
-        # An RDD's run names the directories around its files. A name that a program gave its RDD may look like a path,
-        # but lies in no directory that was read.
-        logged = [
-            read
-            for read in execution.inputs
-            if not known or not known.isdisjoint((read.dataset, *directories_above(read.dataset)))
-        ]
-        around = {above for read in logged for above in directories_above(read.dataset)}
-        listened_inputs = tuple(read for read in content.inputs if not (read.is_bare and read.dataset in around))
+    if content.job_type == RDD_JOB or execution.has_rdds:
+        listened_inputs, logged = _of_rdds(content, execution)
     else:
         # A plan names the first of many files, whose directory is the listener's input.
         logged = [renamed(read, names) for read in execution.inputs]
@@ -62,6 +54,58 @@ def corrected(run: RunState, execution: Execution) -> RunState:
         outputs = tuple(_without_new_columns(output, listened_inputs) for output in outputs)
     content = structs.replace(content, inputs=inputs, outputs=outputs)
     return RunState(run.first, max(run.last, execution.ended or run.last), run.seen | _seen(execution), content)
+
+
+def _of_rdds(content: RunContent, execution: Execution) -> tuple[tuple[Observed, ...], list[Observed]]:
+    """Return what the listener and the log name as inputs of a run that reads RDDs.
+
+    Of files that an RDD reads the listener has the directories around them, without columns, and a table by its
+    directory; the log has the files, and a table by its place where it knows that, else by its name.
+    """
+    bare = {read.dataset for read in content.inputs if read.is_bare and is_path_namespace(read.dataset.namespace)}
+    whole = {read.dataset for read in content.inputs} - bare
+    names = _same_tables(content.inputs, execution.inputs) | _same_directories(bare, execution)
+    logged = [renamed(read, names) for read in execution.inputs]
+    logged = [read for read in logged if whole.isdisjoint(directories_above(read.dataset))]
+    if content.job_type == RDD_JOB and bare:
+        # A name that a program gave its RDD may look like a path, but lies in no directory that was read.
+        logged = [read for read in logged if _is_named_alone(read) or not bare.isdisjoint(_with_above(read.dataset))]
+    found = {read.dataset for read in logged}
+    around = {above for name in found for above in directories_above(name)}
+    replaced = {name for name in bare - found if name in around or not found.isdisjoint(directories_above(name))}
+    return tuple(read for read in content.inputs if read.dataset not in replaced), logged
+
+
+def _with_above(name: DatasetName) -> tuple[DatasetName, ...]:
+    return name, *directories_above(name)
+
+
+def _is_named_alone(read: Observed) -> bool:
+    """Whether a table is known by its name in the catalog, and not by its place."""
+    return not is_path_namespace(read.dataset.namespace) or any(link.dataset == read.dataset for link in read.tables)
+
+
+def _same_directories(bare: set[DatasetName], execution: Execution) -> dict[DatasetName, DatasetName]:
+    """Return the directories of tables that the scans of RDDs name without a place: by their names, else the only one.
+
+    The files of a table that is partitioned lie in directories below its own.
+    """
+    nameless = [read for read in execution.inputs if read.tables and _is_named_alone(read)]
+    found: dict[DatasetName, DatasetName] = {}
+    for read in nameless:
+        lasts = {link.name.rpartition(".")[2].casefold() for link in read.tables}
+        places = {
+            above for name in bare for above in _with_above(name) if above.name.rpartition("/")[2].casefold() in lasts
+        }
+        if len(places) == 1:
+            (found[read.dataset],) = places
+    placed = {*found.values(), *(read.dataset for read in execution.inputs if read not in nameless)}
+    around = {above for name in placed for above in directories_above(name)}
+    left = [name for name in bare - around if placed.isdisjoint(_with_above(name))]
+    missing = [read.dataset for read in nameless if read.dataset not in found]
+    if len(left) == len(missing) == 1 and not execution.unread_files:
+        found[missing[0]] = left[0]
+    return found
 
 
 def run_of(execution: Execution) -> RunState:

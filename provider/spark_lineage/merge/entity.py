@@ -232,7 +232,9 @@ class Entity:
         is_first = not self.is_written or (is_repeated and how.run.first <= self.first_written)
         is_new = lifecycle == "CREATE" and is_first and self.read is None
         self.is_own = self.is_own or is_new
-        self.is_only_created = is_new and write.is_empty and not (how.is_unconfirmed or how.is_certain)
+        # Rows of an RDD are data, though they have neither edges nor numbers.
+        is_data = not write.is_empty or how.execution.has_rdds
+        self.is_only_created = is_new and not (is_data or how.is_unconfirmed or how.is_certain)
         self.is_filled = self.is_filled or lifecycle not in _METADATA
         self.is_written = True
         self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful

@@ -24,23 +24,19 @@ from spark_lineage.merge.correction import (
     with_names,
 )
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
-from spark_lineage.merge.observed import LINES, Observed, by_name, keep_edges, named, renamed, with_sources
+from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
 from spark_lineage.merge.pushed import without_pushed
 from spark_lineage.merge.query_tables import with_queries
+from spark_lineage.merge.rdd_files import FILE_SCAN, observed_in, reading, unnamed_files, with_files, without_named
+from spark_lineage.merge.schema_reading import FOOTER_RDD, is_lines, without_inference
 from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 from spark_lineage.naming.options import Naming
 
 # Where a row came from: a column that every source of files has, and no file.
 _METADATA = "_metadata"
-# What the listener calls a ``FileScanRDD`` in the name of a job.
-_FILE_SCAN = "file_scan"
-# A file of a directory that Spark has written.
-_PART_FILE = re.compile(r"/part-\d{5}[^/]*$")
-# Plans of Spark's schema inference for CSV and JSON, which reads files as lines of text.
-_INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
-# The RDD that reads the footers of Parquet and ORC files; no RDD of a program's own names files by it.
-_FOOTER_RDD = "parallel_collection"
+# A plan that is an RDD of the program, and nothing else.
+_ROWS_OF_PROGRAM = "scan_existing_rdd"
 # The command whose plan has a path as it was given.
 _LOADING = "load_data_command"
 # Where Delta keeps its log, Structured Streaming that of a sink, and an archive of lineage what it has read.
@@ -72,7 +68,7 @@ class Evidence:
     """
 
     def __init__(self, state: LineageState, naming: Naming, *, is_logged: bool = False) -> None:
-        self.runs: Mapping[str, RunState] = state.runs
+        self.runs: Mapping[str, RunState] = {run_id: _without_false(run) for run_id, run in state.runs.items()}
         self.executions: Mapping[str, Execution] = {}
         self._naming = naming
         self._contents: dict[int, RunContent] = {}
@@ -83,12 +79,17 @@ class Evidence:
             self._add_executions(state)
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
-        self.runs = _with_files(self.runs, self.executions)
-        observed = _observed(self.runs)
+        runs, self.runs = self.runs, with_files(self.runs, self.executions)
+        self.executions = without_named(self.runs, self.executions, runs)
+        # The event log of a running stream is going to be there.
+        is_alone = not (state.executions or is_logged)
+        self.unnamed_files = unnamed_files(self.runs) if is_alone else []
+        """An unread part for each run of the listener alone that reads files that no event names."""
+        observed = observed_in(self.runs)
         self._models = model_directories(observed)
         # What the listener names, and what the log's commands write, is a table unless another is above it.
         logged = (one.dataset for execution in state.executions.values() for one in execution.outputs)
-        real = {one.dataset for one in _observed(state.runs)}.union(logged)
+        real = {one.dataset for one in observed_in(state.runs)}.union(logged)
         self._metadata = metadata_tables(observed, real)
         self.roots = self._roots()
 
@@ -137,7 +138,7 @@ class Evidence:
         logged = {key: one for key, one in state.executions.items() if not known or one.application_id in known}
         executions = matched(state, logged)
         self._places = places_of(state, logged.values())
-        runs = dict(state.runs)
+        runs = dict(self.runs)
         by_key = {one.key: run_id for run_id, one in executions.items()}
         for run_id, one in executions.items():
             # A micro-batch has the inputs of what runs inside of it.
@@ -146,8 +147,8 @@ class Evidence:
             executions[run_id] = with_names(with_queries(one, runs[run_id].content.inputs), listened)
             runs[run_id] = corrected(runs[run_id], executions[run_id])
         of_plans = (one for each in logged.values() if each.execution_id >= 0 for one in each.inputs)
-        read = {one.dataset for one in of_plans if not _is_lines(one)}
-        declared = by_name(_observed({run_id: run for run_id, run in state.runs.items() if run.content.is_declared}))
+        read = {one.dataset for one in of_plans if not is_lines(one)}
+        declared = by_name(observed_in({run_id: run for run_id, run in state.runs.items() if run.content.is_declared}))
         described = {one.dataset for each in logged.values() for one in each.outputs if one.schema}
         for key in sorted(logged.keys() - {one.key for one in executions.values()}):
             run_id = "/".join((key[0], *filter(None, key[1:2]), str(key[2])))
@@ -181,7 +182,7 @@ class Evidence:
                 names = [read.dataset for read in run.content.inputs]
                 directories = watched.get(query_id, set())
                 around = {name: above for name in names for above in directories_above(name) if above in directories}
-                runs[run_id] = _reading(run, around)
+                runs[run_id] = reading(run, around)
         self.runs = runs
 
     def _roots(self) -> dict[str, str]:
@@ -208,62 +209,22 @@ class Evidence:
         return roots
 
 
+def _without_false(run: RunState) -> RunState:
+    """Return a run of a query over an RDD, such as Delta runs before it writes, without its inputs as its outputs."""
+    content = run.content
+    if not (content.outputs and content.job_name.endswith(_ROWS_OF_PROGRAM)):
+        return run
+    written = [one.dataset for one in content.outputs if one.is_bare and not one.edges]
+    false = {read.dataset for read in content.inputs}.intersection(written)
+    outputs = tuple(one for one in content.outputs if one.dataset not in false)
+    return structs.replace(run, content=structs.replace(content, outputs=outputs))
+
+
 def _may_have_globs(content: RunContent) -> bool:
     """Whether paths are as the program gave them; a plan, and an RDD that reads for one, has what a glob stands for."""
-    is_of_plan = any(each in content.job_name for each in (_FILE_SCAN, _FOOTER_RDD))
+    is_of_plan = any(each in content.job_name for each in (FILE_SCAN, FOOTER_RDD))
     is_own_rdd = content.job_type == RDD_JOB and not is_of_plan
     return content.is_declared or is_own_rdd or _LOADING in content.job_name
-
-
-def _reading(run: RunState, names: Mapping[DatasetName, DatasetName]) -> RunState:
-    """Return a run with what it read by other names."""
-    if not names:
-        return run
-    inputs = by_name(renamed(read, names) for read in run.content.inputs)
-    return structs.replace(run, content=structs.replace(run.content, inputs=inputs))
-
-
-def _with_files(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> Mapping[str, RunState]:
-    """Return runs by the file that they read, where they name a directory of which runs before named one file.
-
-    A directory that the log names was read as a whole. The rows of ``df.rdd`` come from a ``FileScanRDD``, of which
-    neither the listener nor the event log names the path. ``sc.textFile`` and its like read what they name. Of what
-    infers the schema of a directory, the files that it names are that directory.
-    """
-    whole = _read_by_plans(runs, executions)
-    inside: dict[DatasetName, set[DatasetName]] = {}
-    found: dict[str, RunState] = {}
-    for run_id in sorted(runs, key=lambda each: (runs[each].first, each)):
-        content = runs[run_id].content
-        is_of_rows = content.job_type == RDD_JOB and _FILE_SCAN in content.job_name
-        is_scan = not content.is_declared and (content.job_type != RDD_JOB or is_of_rows)
-        logged = {read.dataset for read in executions.get(run_id, NO_EXECUTION).inputs}
-        names: dict[DatasetName, DatasetName] = {}
-        for read in content.inputs:
-            is_inferring, files = is_schema_reading(content, read), inside.get(read.dataset, ())
-            around = filter(whole.__contains__, directories_above(read.dataset))
-            if is_scan and not is_inferring and read.is_bare and len(files) == 1 and read.dataset not in logged:
-                names[read.dataset] = min(files)
-            elif (is_inferring or is_of_rows) and (directory := next(around, None)):
-                names[read.dataset] = directory
-        found[run_id] = _reading(runs[run_id], names)
-        for read in found[run_id].content.inputs:
-            if not read.is_bare and is_path_namespace(read.dataset.namespace):
-                for directory in islice(directories_above(read.dataset), 1):
-                    inside.setdefault(directory, set()).add(read.dataset)
-    return found
-
-
-def _read_by_plans(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> set[DatasetName]:
-    """Return what plans name, by the listener or by the log."""
-    contents = {id(run.content): run.content for run in runs.values() if run.content.job_type != RDD_JOB}
-    listened = {
-        read.dataset
-        for content in contents.values()
-        for read in content.inputs
-        if not (read.is_bare or is_schema_reading(content, read))
-    }
-    return listened.union(read.dataset for one in executions.values() if one.execution_id >= 0 for read in one.inputs)
 
 
 def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
@@ -279,39 +240,6 @@ def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
 def _is_internal(name: DatasetName) -> bool:
     """Whether a path is the bookkeeping of a table."""
     return is_path_namespace(name.namespace) and not _INTERNAL.isdisjoint(name.name.split("/"))
-
-
-def without_inference(execution: Execution, read: Collection[DatasetName]) -> Execution:
-    """Return an execution without the files that it read to infer a schema, where other plans ``read`` them.
-
-    These read the files, or a directory around them. Of what no other plan reads, such as the file behind ``df.rdd``,
-    this is the only witness; its lines are no schema. Several files, and one that Spark has written, are of the
-    directory that the program named.
-    """
-    lines = [one for one in execution.inputs if _is_lines(one)]
-    around = {next(directories_above(one.dataset), one.dataset) for one in lines}
-    is_of_spark = any(_PART_FILE.search(one.dataset.name) for one in lines)
-    is_directory = not execution.outputs and len(around) == 1 and (len(lines) > 1 or is_of_spark)
-    kept = [
-        structs.replace(one, dataset=min(around) if is_directory else one.dataset, schema=())
-        for one in lines
-        if not any(name in read for name in (one.dataset, *directories_above(one.dataset)))
-    ]
-    return structs.replace(execution, inputs=by_name([*(one for one in execution.inputs if one not in lines), *kept]))
-
-
-def _is_lines(read: Observed) -> bool:
-    return len(read.schema) == 1 and (read.schema[0].name, read.schema[0].type) == (LINES[0].name, LINES[0].type)
-
-
-def is_schema_reading(content: RunContent, read: Observed) -> bool:
-    """Whether a run read this dataset only to learn its schema."""
-    if content.outputs:
-        return False
-    if content.job_type == RDD_JOB:
-        return _FOOTER_RDD in content.job_name
-    is_inference = _is_lines(read) and any(plan in content.job_name for plan in _INFERENCE_PLANS)
-    return is_inference and is_path_namespace(read.dataset.namespace)
 
 
 def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName]) -> frozenset[DatasetName]:
@@ -337,12 +265,6 @@ def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName])
 
 def _above(name: DatasetName) -> DatasetName:
     return next(directories_above(name), name)
-
-
-def _observed(runs: Mapping[str, RunState]) -> list[Observed]:
-    """Return the datasets of runs, those that runs share once."""
-    contents = {id(run.content): run.content for run in runs.values()}
-    return [one for content in contents.values() for one in (*content.inputs, *content.outputs)]
 
 
 def model_directories(observed: Iterable[Observed]) -> frozenset[DatasetName]:

@@ -13,6 +13,9 @@ from spark_lineage.merge.lineage import Application, ChangeType, ColumnChange, O
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.naming.identity import DatasetName
 
+FILES_UNREAD = ": its files"
+"""How the unread part ends that stands for files of which the log names none, and the listener their directory."""
+
 
 class CatalogStatement(Struct, frozen=True, gc=False):
     """What a command says that it does to the catalog: ``name`` and ``new_name`` as the plan has them (``cat.db.t``).
@@ -70,7 +73,8 @@ class Execution(Struct, frozen=True, gc=False):
     batch of, ``output_mode`` the mode of that.
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with the edges that the plan names. ``is_whole``: the
-    plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads.
+    plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads, and what
+    RDDs read that name none. ``has_rdds``: rows that it reads came through RDDs of the program.
     ``queries`` are those among the inputs that a database ran.
     ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs
     alone; its ``command`` is the method that saves files, if it does.
@@ -96,6 +100,7 @@ class Execution(Struct, frozen=True, gc=False):
     outputs: tuple[Observed, ...] = ()
     is_whole: bool = False
     unread: tuple[str, ...] = ()
+    has_rdds: bool = False
     statement: CatalogStatement | None = None
     attempt_id: str = ""
     queries: tuple[DatabaseQuery, ...] = ()
@@ -109,6 +114,11 @@ class Execution(Struct, frozen=True, gc=False):
     def root_key(self) -> tuple[str, str, int]:
         """The key of the execution that it is part of, its own where it is part of none."""
         return self.application_id, self.attempt_id, self.root_execution_id
+
+    @property
+    def unread_files(self) -> tuple[str, ...]:
+        """The scans of RDDs of which the log does not name the files."""
+        return tuple(part for part in self.unread if part.endswith(FILES_UNREAD))
 
     @property
     def job_name(self) -> str:

@@ -160,7 +160,9 @@ def write_of(content: RunContent, output: Observed, execution: Execution) -> Wri
         operation = "TRUNCATE"
     elif "OVERWRITE" in output.lifecycles:
         operation, mode = "OVERWRITE", mode or "overwrite"
-    elif output.lifecycles & _METADATA or ("CREATE" in output.lifecycles and output.is_empty):
+    elif output.lifecycles & _METADATA or (
+        "CREATE" in output.lifecycles and output.is_empty and not execution.has_rdds
+    ):
         return None
     else:
         operation = "OVERWRITE" if mode == "overwrite" else "INSERT"

@@ -85,6 +85,7 @@ def task_lineage(
         state.log_name: bool(logs & known if known else logs),
     }
     unread = Counter(part for execution in evidence.executions.values() for part in execution.unread)
+    unread.update(evidence.unnamed_files)
     return TaskLineage(
         state=task_state,
         inputs=inputs,

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from spark_lineage.merge.catalog import Bindings, CatalogJournal, under_new_name
 from spark_lineage.merge.entity import Entity, Sources, WriteRun
-from spark_lineage.merge.evidence import Evidence, is_schema_reading
+from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
 from spark_lineage.merge.observed import Observed, compose, indirect, lacks, with_changes
@@ -27,6 +27,7 @@ from spark_lineage.merge.outcome import (
     run_outcome,
     write_of,
 )
+from spark_lineage.merge.schema_reading import is_schema_reading
 from spark_lineage.merge.state import LineageState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
@@ -164,7 +165,8 @@ class Timeline:
         entity.is_observed |= not is_declared
         if "ALTER" in write.lifecycles and statement is not None:
             write = _altered(write, entity, statement)
-        if not unconfirmed and "CREATE" in write.lifecycles and write.is_empty and entity.is_seen:
+        is_ddl = "CREATE" in write.lifecycles and write.is_empty and not execution.has_rdds
+        if not unconfirmed and is_ddl and entity.is_seen:
             self._find_there(run_id, write, entity, is_table=is_table)
             return entity
         how = WriteRun(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 
 from msgspec import structs
 
@@ -28,6 +30,7 @@ from spark_lineage.plans.lists import arguments
 from spark_lineage.plans.names import Names, hidden
 from spark_lineage.plans.operators import Leaf, trace
 from spark_lineage.plans.plan import Node, Plan, parse_plan
+from spark_lineage.plans.rdds import NO_ROWS, ROWS_OF_PROGRAM, Rows, Scans, scans_of
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
 from spark_lineage.plans.statements import is_read, read_statement
@@ -72,6 +75,8 @@ class PlanContent:
     statement: CatalogStatement | None = None
     is_of_batch: bool = False
     """Whether it reads what the micro-batch around it was given."""
+    alone: Traced = UNTRACED
+    """The columns without those of the micro-batch, where it reads that."""
     parts: tuple[PlanContent, ...] = ()
     """The commands of one that has several: Hive's multi-insert."""
     ids: frozenset[int] = frozenset()
@@ -82,6 +87,12 @@ class PlanContent:
     """The output mode of the streaming query that it is a batch of, if an aggregation has it."""
     is_of_log: bool = False
     """Whether it reads the log that Delta keeps of a table."""
+    scans: Scans = field(default_factory=dict)
+    """The datasets that it reads by the names of its scans."""
+    has_rows_of_program: bool = False
+    """Whether it reads RDDs of the program, whose sources only its jobs name."""
+    rows: Rows = NO_ROWS
+    """Where the rows of these RDDs come from."""
 
     @property
     def is_query_of_data(self) -> bool:
@@ -127,6 +138,16 @@ class PlanContent:
         traced = hudi_merged(self.merge, target.dataset)
         return replace(self, command=replace(self.command, target=target), inputs=(target,), traced=traced, unread=())
 
+    def without_batch(self) -> PlanContent:
+        """Return what a plan says of which an RDD is not, or not alone, what the micro-batch was given."""
+        return replace(self, traced=self.alone, is_of_batch=False) if self.is_of_batch else self
+
+    def fed(self, rows: Rows) -> PlanContent:
+        """Return what a plan says together with the rows of RDDs that its jobs read."""
+        if not rows.is_of_dataset:
+            return self
+        return replace(self, inputs=by_name([*self.inputs, *rows.reads]), rows=self.rows | rows)
+
     def completed(self, inside: Sequence[PlanContent], names: Names) -> PlanContent:
         """Return what a command says together with the executions inside of it, in their order.
 
@@ -143,11 +164,14 @@ class PlanContent:
         if command.has_data or command.name in _CLOSED or not queries:
             return self
         inputs = by_name([*self.inputs, *(read for content in queries for read in content.inputs)])
+        rows = reduce(or_, (content.rows for content in queries), self.rows)
+        # One that writes itself has the columns.
+        has_rows = any(content.has_rows_of_program and content.command.target is None for content in queries)
         traced = self._own(queries).traced
         if self.merge and command.target is not None:
             within = [content.traced for content in inside]
             traced = replace(merged(self.merge, command.target.dataset, traced, names, within), is_cut=traced.is_cut)
-        return replace(self, command=command, inputs=inputs, traced=traced)
+        return replace(self, command=command, inputs=inputs, traced=traced, rows=rows, has_rows_of_program=has_rows)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
         """Return what a command does to the only dataset that executions inside of it read."""
@@ -244,26 +268,27 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
-    traced = trace(_data(plan), _leaf(tables, batch), tables.subqueries)
-    # What a command prints of itself besides, such as the names of the columns that it writes, is not traced.
-    command = command_node(plan)
-    if any(node.is_cut for node in plan.walk() if node is not command):
-        traced = replace(traced, is_cut=True, is_whole=False)
+    traced = _traced(plan, tables, batch)
     is_of_batch = bool(batch.columns) and any(node.name == _EXISTING_RDD for node in plan.walk())
+    alone = _traced(plan, tables, UNTRACED) if is_of_batch else UNTRACED
     if is_of_batch:
         traced = replace(traced, dataset_wide=traced.dataset_wide | batch.dataset_wide)
     # A command of a v2 catalog stands at the root without a query.
     unread = tuple(name for name in traced.unread if not is_read(name))
-    inputs = by_name(read_by(plan, tables))
+    reads, scans = scans_of((node for node in plan.walk() if not node.children), tables)
+    inputs = by_name(reads)
     if _is_inference(plan):
         inputs = tuple(structs.replace(read, schema=LINES) for read in inputs)
     return PlanContent(
         inputs=inputs,
         traced=traced,
         is_of_batch=is_of_batch,
+        alone=alone,
         unread=unread,
         output_mode=_output_mode(plan),
         is_of_log=any(is_log_of_table(node) for node in plan.walk() if not node.children),
+        scans=scans,
+        has_rows_of_program=any(node.name.strip() in ROWS_OF_PROGRAM for node in plan.walk()),
     )
 
 
@@ -271,6 +296,14 @@ def _kafka_data(plan: Plan) -> Node | None:
     """Return the logical plan of what a command writes to Kafka, which no execution inside of it has."""
     logical = next((node for node in plan.root.walk() if node.name == _SAVE and node.children), None)
     return logical.children[0] if logical and kafka.is_written(logical.fields.get("Arguments", "")) else None
+
+
+def _traced(plan: Plan, tables: Tables, batch: Traced) -> Traced:
+    traced = trace(_data(plan), _leaf(tables, batch), tables.subqueries)
+    # What a command prints of itself besides, such as the names of the columns that it writes, is not traced.
+    command = command_node(plan)
+    is_cut = any(node.is_cut for node in plan.walk() if node is not command)
+    return replace(traced, is_cut=True, is_whole=False) if is_cut else traced
 
 
 def _is_inference(plan: Plan) -> bool:

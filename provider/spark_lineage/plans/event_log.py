@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.content import PlanContent, read_plan, stream_command, streamed
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
+from spark_lineage.plans.rdds import RddRows
+from spark_lineage.plans.running import Running, unread_columns
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 from spark_lineage.plans.task_sums import TaskSums
@@ -108,18 +110,6 @@ class FollowedEventLog:
             yield from self._reader.finish()
 
 
-@dataclass
-class _Running:
-    """An execution that has started: what is known of it, its plan, and the plans of those inside of it."""
-
-    known: Execution
-    content: PlanContent
-    inside: list[PlanContent] = field(default_factory=list)
-    metrics: dict[int, str] = field(default_factory=dict)
-    """Which number of ``written`` an accumulator holds."""
-    written: dict[str, int] = field(default_factory=dict)
-
-
 class EventLogReader:
     """Puts the executions of one application together from the lines of its log, in their order.
 
@@ -138,8 +128,9 @@ class EventLogReader:
         self._latest = 0
         self._sums = TaskSums()
         self._tables = Tables()
-        self._open: dict[int, _Running] = {}
-        self._ended: dict[str, list[_Running]] = {}
+        self._rdds = RddRows(self._tables)
+        self._open: dict[int, Running] = {}
+        self._ended: dict[str, list[Running]] = {}
         self._progress: dict[str, events.Progress] = {}
         self._saving: dict[int, Execution] = {}
 
@@ -286,17 +277,17 @@ class EventLogReader:
             query_id=run_id["run_id"] if run_id else "",
             attempt_id=self._attempt_id,
         )
-        # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
-        for identity, around in self._open.items():
-            if identity != event.executionId and root_id in {identity, around.known.root_execution_id}:
-                around.inside.append(content)
+        printed = content
         is_told = root is not None and not root.content.command.has_data and not content.command.name
         if is_told or _COMPACTION.match(event.description):
             # The command that it runs for names what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
-        self._open[event.executionId] = _Running(
-            known, content, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
-        )
+        running = Running(known, content, printed, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {})
+        # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
+        for identity, around in self._open.items():
+            if identity != event.executionId and root_id in {identity, around.known.root_execution_id}:
+                around.inside.append(running)
+        self._open[event.executionId] = running
 
     def _content(self, event: events.ExecutionStart, batch: Traced, root_id: int) -> PlanContent:
         content, trouble = PlanContent(), ""
@@ -348,12 +339,15 @@ class EventLogReader:
             running = self._open.get(int(event.properties.execution))
             if running is not None:
                 running.content = running.content.committed(event.properties.description or "", self._tables)
+                root = self._open.get(running.known.root_execution_id, running)
+                running.feed(self._rdds, event, root)
                 # It is of those around as well: of the root, and of a CREATE TABLE AS SELECT in between.
                 for one in self._open.values():
                     if one.known.root_execution_id == running.known.root_execution_id:
                         one.known = structs.replace(one.known, has_jobs=True)
             return
-        if event.paths or event.saving:
+        rows = self._rdds.of_job(event)
+        if rows.is_of_dataset or event.saving:
             number = -1 - event.id  # below that of each SQL execution
             job = Execution(
                 self._application_id,
@@ -362,14 +356,16 @@ class EventLogReader:
                 event.submitted / 1000,
                 has_jobs=True,
                 command=event.saving,
-                inputs=by_name(self._tables.at(path) for path in sorted(event.paths)),
+                inputs=by_name(rows.reads),
+                unread=rows.parts,
                 attempt_id=self._attempt_id,
             )
             self._saving |= {event.id: job} if event.saving else {}
             yield job
 
-    def _execution(self, running: _Running, progress: events.Progress | None = None) -> Execution:
-        known, content = running.known, running.content.completed(running.inside, self._tables.names)
+    def _execution(self, running: Running, progress: events.Progress | None = None) -> Execution:
+        inside = [each.whole for each in running.inside]
+        known, content = running.known, running.content.fed(running.rows).completed(inside, self._tables.names)
         command, inputs, outputs, output_mode = content.command, content.inputs, content.outputs, content.output_mode
         if progress is not None:
             is_batch = known.root_execution_id == known.execution_id and not content.is_bookkeeping
@@ -380,7 +376,7 @@ class EventLogReader:
         if running.written and len(outputs) == 1:
             outputs = (structs.replace(outputs[0], statistics=Statistics(**running.written)),)
         # CREATE TABLE AS SELECT has its write inside of it.
-        partitioned_by = (each.command.partitioned_by for each in (content, *running.inside))
+        partitioned_by = (each.command.partitioned_by for each in (content, *inside))
         return structs.replace(
             known,
             command=command.name or stream_command(outputs),
@@ -393,7 +389,8 @@ class EventLogReader:
             inputs=inputs,
             outputs=outputs,
             is_whole=content.is_whole,
-            unread=running.content.unread,
+            unread=(*running.content.unread, *running.rows.parts, *unread_columns(content, outputs)),
+            has_rdds=content.rows.is_of_dataset,
             statement=content.statement,
             queries=queries_among(inputs),
         )

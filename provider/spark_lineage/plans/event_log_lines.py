@@ -138,9 +138,18 @@ class JobProperties(Struct, gc=False):
     execution: NumberText | None = msgspec.field(name="spark.sql.execution.id", default=None)
     description: str | None = msgspec.field(name="spark.job.description", default=None)
     scope: str | None = msgspec.field(name="spark.rdd.scope", default=None)
+    stream: str | None = msgspec.field(name="sql.streaming.queryId", default=None)
+
+
+class Scope(Struct, gc=False):
+    name: str = ""
+
+
+_scope = msgspec.json.Decoder(Scope)
 
 
 class Rdd(Struct, gc=False):
+    id: int = msgspec.field(name="RDD ID", default=0)
     name: str | None = msgspec.field(name="Name", default=None)
     scope: str | None = msgspec.field(name="Scope", default=None)
     parents: list[int] = msgspec.field(name="Parent IDs", default_factory=list)
@@ -157,22 +166,45 @@ class Rdd(Struct, gc=False):
             return False
         return bool(self.parents) == (_WHOLE_TEXT_FILES in scope)
 
+    @property
+    def paths(self) -> list[str]:
+        """The paths of one that is named by them."""
+        return [path.strip() for path in (self.name or "").split(",")]
+
+    @property
+    def method(self) -> str:
+        """The method or the operator that has made it (``textFile``, ``Scan csv ``), empty where none is known."""
+        try:
+            return _scope.decode(self.scope).name if self.scope else ""
+        except msgspec.DecodeError:
+            return ""
+
 
 class Stage(Struct, gc=False):
+    name: str = msgspec.field(name="Stage Name", default="")
     rdds: list[Rdd] = msgspec.field(name="RDD Info", default_factory=list)
 
 
 class JobStart(_Event, gc=False, tag="SparkListenerJobStart"):
     id: Number = msgspec.field(name="Job ID")
     submitted: Millis = msgspec.field(name="Submission Time", default=0)
-    stages: list[Stage] = msgspec.field(name="Stage Infos", default_factory=list)
+    stage_infos: list[Stage] | None = msgspec.field(name="Stage Infos", default=None)
     properties: JobProperties | None = msgspec.field(name="Properties", default=None)
+
+    @property
+    def stages(self) -> list[Stage]:
+        """Its stages, none where it has none and where they are not known: the driver's UI has no RDDs."""
+        return self.stage_infos or []
 
     @property
     def paths(self) -> set[str]:
         """The files that its RDDs read, as far as they are named by them."""
-        named = [rdd.name or "" for stage in self.stages for rdd in stage.rdds if rdd.is_named_by_path]
-        return {path.strip() for name in named for path in name.split(",")}
+        return {path for stage in self.stages for rdd in stage.rdds if rdd.is_named_by_path for path in rdd.paths}
+
+    @property
+    def is_of_stream(self) -> bool:
+        """Whether a streaming query runs it."""
+        return bool(self.properties and self.properties.stream)
 
     @property
     def saving(self) -> str:

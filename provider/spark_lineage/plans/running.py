@@ -1,0 +1,54 @@
+"""An execution that has started, with what its jobs have shown so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from spark_lineage.merge.execution import Execution
+from spark_lineage.merge.observed import Observed
+from spark_lineage.plans.content import PlanContent
+from spark_lineage.plans.event_log_lines import JobStart
+from spark_lineage.plans.rdds import NO_ROWS, RddRows, Rows
+
+
+@dataclass
+class Running:
+    """An execution that has started: what is known of it, its plan, and those inside of it.
+
+    ``content`` is what counts of its plan, ``printed`` all of it; ``rows`` are those of RDDs that its jobs read.
+    """
+
+    known: Execution
+    content: PlanContent
+    printed: PlanContent
+    rows: Rows = NO_ROWS
+    inside: list[Running] = field(default_factory=list)
+    metrics: dict[int, str] = field(default_factory=dict)
+    """Which number of ``written`` an accumulator holds."""
+    written: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> PlanContent:
+        """All that its plan says, with the rows of RDDs."""
+        return self.printed.fed(self.rows)
+
+    def feed(self, rdds: RddRows, job: JobStart, root: Running) -> None:
+        """Note where the rows of RDDs come from that a job reads.
+
+        :param root: the execution that this one is part of
+        """
+        plan = self.printed
+        if not job.is_of_stream:
+            self.rows |= rdds.of_execution(job, plan.scans, has_rows_of_program=plan.has_rows_of_program)
+            return
+        rows, is_of_batch = rdds.of_batch(job, plan.scans)
+        if rows.reads and root is not self:
+            self.content, self.printed = self.content.without_batch(), plan.without_batch()
+            rows |= Rows(frozenset(root.printed.inputs)) if is_of_batch else NO_ROWS
+        self.rows |= rows
+
+
+def unread_columns(content: PlanContent, outputs: tuple[Observed, ...]) -> tuple[str, ...]:
+    """Return that the columns of outputs have no edges where their rows went through an RDD of the program."""
+    is_unread = bool(outputs) and content.has_rows_of_program and content.rows.is_of_dataset
+    return ("Scan ExistingRDD: its columns",) if is_unread else ()
