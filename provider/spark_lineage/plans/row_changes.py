@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.merge.observed import Observed
@@ -31,12 +32,11 @@ _ATTRIBUTE = re.compile(rf"(?P<name>{ATTRIBUTE_NAME})#(?P<id>\d+)L?")
 # Spark's, Iceberg's and Hudi's metadata columns (HoodieRecord.HOODIE_META_COLUMNS).
 _STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted|_hoodie_\w+")
 _HUDI = "_hoodie_"
-# Update [condition: (x#1 > 2), actions: [`a` = x#1, ...]]; a DELETE without a condition is but its name.
-_CLAUSE = re.compile(r"(?:Update|Insert|Delete)(?: \[(?P<parts>.*)\])?\s*", re.DOTALL)
-_IS_CLAUSES = re.compile(r"\[(?:Update|Insert|Delete)\b")
-_CONDITION_OF_CLAUSE = "condition: "
+# A clause of a MERGE, where its actions begin, a column that it sets; and behind the clauses the table's new schema.
+_CLAUSE = re.compile(r"(?<=[\[ ])(?:Update|Insert|Delete)(?= \[|[\],])")
+_ACTIONS = "actions: ["
 _SET = re.compile(r"`((?:[^`]|``)+)` = ")
-_ACTION = re.compile(r"`(?P<column>(?:[^`]|``)+)` = (?P<value>.*)", re.DOTALL)
+_SCHEMA, _EVOLVING = ", StructType(", ", true"
 _FILTER = Transformation("INDIRECT", "FILTER")
 
 HUDI_RELATION = re.compile(r"Relation (?P<table>[^\s\[]+)\[(?P<columns>[^\]]*)\]")
@@ -106,10 +106,8 @@ def merged(text: str, target: DatasetName, source: Traced, names: Names, inside:
     own = {column.replace("``", "`") for column in _SET.findall(text)}.union(name for name, _ in struct_fields(text))
     names.learn_from(text, own)
     text = names.marked(text)
-    parts = arguments(text)
-    first = next((position for position, part in enumerate(parts) if _IS_CLAUSES.match(part)), 0)
-    clauses = [each for part in parts[first:] if _IS_CLAUSES.match(part) for each in _clauses(part)]
-    actions = [action for each in clauses for action in _actions(each)]
+    is_evolving = text.endswith(_EVOLVING)
+    conditions, actions = _clauses(text.partition(_SCHEMA)[0])
     for attribute in () if inside else _ATTRIBUTE.finditer(text):
         identity, name = int(attribute["id"]), shown(attribute["name"])
         if identity not in scope.names and name in own:
@@ -120,11 +118,9 @@ def merged(text: str, target: DatasetName, source: Traced, names: Names, inside:
     # Where the table's schema may evolve, a column that no execution reads of it may be new.
     former = {name for found in scope.sources.values() for dataset, name, _ in found if dataset == target}
     columns = (
-        _kept(column, target) if parts[-1] != "true" or column.name in former else column
+        _kept(column, target) if not is_evolving or column.name in former else column
         for column in (Column(0, name, sources) for name, sources in values.items())
     )
-    # What the rows are matched by is before the first list of clauses.
-    conditions = [*parts[first - 1 : first], *(each for each in clauses if each.startswith(_CONDITION_OF_CLAUSE))]
     return _traced(columns, scope, conditions, "JOIN")
 
 
@@ -138,18 +134,23 @@ def _rewritten(target: DatasetName, inside: Iterable[Traced]) -> list[str]:
     return max(rows, key=len, default=[])
 
 
-def _clauses(part: str) -> Iterable[str]:
-    """Return what the clauses of a list say: ``condition: (op#3 = D)``, ``actions: [`id` = id#1, `v` = v#2]``."""
-    for clause in elements(part):
-        if (match := _CLAUSE.fullmatch(clause)) and match["parts"]:
-            yield from arguments(match["parts"])
+def _clauses(text: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return what the rows of a MERGE are matched by, with the conditions of its clauses; and columns with values.
 
-
-def _actions(clause: str) -> Iterable[tuple[str, str]]:
-    """Return the columns that a clause sets, and what it sets them to."""
-    for action in elements(clause.removeprefix("actions: ")):
-        if match := _ACTION.fullmatch(action):
-            yield match["column"].replace("``", "`"), match["value"]
+    ``…, (id#4 = id#1), [Update [condition: (x#1 > 2), actions: [`a` = x#1, …]], Delete [condition: …]], [Insert […]]``:
+    a text may hold brackets, so that clauses and columns are found by what they begin with.
+    """
+    starts = [match.start() for match in _CLAUSE.finditer(text)]
+    head = text[: starts[0]] if starts else text
+    conditions = [arguments(head.removesuffix("["))[-2:][0]]
+    actions: list[tuple[str, str]] = []
+    for start, end in pairwise([*starts, len(text)]):
+        condition, _, values = text[start:end].partition(_ACTIONS)
+        conditions.append(condition)
+        _, *found = _SET.split(values)
+        columns = (column.replace("``", "`") for column in found[::2])
+        actions += zip(columns, (value.rstrip("], [") for value in found[1::2]), strict=True)
+    return conditions, actions
 
 
 def hudi_merged(text: str, target: DatasetName) -> Traced:
