@@ -8,6 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 
+from spark_lineage.merge.accounting import PlanPart
 from spark_lineage.merge.lineage import Application, ChangeType, ColumnChange, ObjectType, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.naming.identity import DatasetName
@@ -68,7 +69,8 @@ class Execution(Struct, frozen=True, gc=False):
     batch of, ``output_mode`` the mode of that.
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with the edges that the plan names. ``is_whole``: the
-    plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads.
+    plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads, ``unnamed``
+    are the leaves and writes of the plan that no dataset of ``inputs`` and ``outputs`` stands for.
     ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs
     alone; its ``command`` is the method that saves files, if it does.
     Each attempt of an application (``attempt_id``) counts its executions from 0.
@@ -93,6 +95,7 @@ class Execution(Struct, frozen=True, gc=False):
     outputs: tuple[Observed, ...] = ()
     is_whole: bool = False
     unread: tuple[str, ...] = ()
+    unnamed: tuple[PlanPart, ...] = ()
     statement: CatalogStatement | None = None
     attempt_id: str = ""
 
@@ -136,4 +139,5 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         outputs=join(left.outputs, right.outputs),
         is_whole=left.is_whole and right.is_whole,
         unread=tuple(sorted({*left.unread, *right.unread})) if left != right else left.unread,
+        unnamed=tuple(sorted({*left.unnamed, *right.unnamed})),
     )

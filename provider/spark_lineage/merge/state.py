@@ -33,7 +33,7 @@ _DECLARED = "DECLARED"
 _NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
-FORMAT = 4
+FORMAT = 5
 """Count this up when a state of the same events is written in other bytes, or says something else."""
 
 

@@ -17,12 +17,14 @@ from typing import Any
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id
-from spark_lineage.merge.lineage import Application, ParentRun, Statistics
+from spark_lineage.merge.execution import Execution, LoggedApplication
+from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import by_name
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
+from spark_lineage.plans.accounting import Account, Accounts
+from spark_lineage.plans.applications import logged_application
 from spark_lineage.plans.content import PlanContent, read_plan, streamed
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.scope import UNTRACED, Traced
@@ -113,6 +115,7 @@ class _Running:
 
     known: Execution
     content: PlanContent
+    account: Account
     inside: list[PlanContent] = field(default_factory=list)
     metrics: dict[int, str] = field(default_factory=dict)
     """Which number of ``written`` an accumulator holds."""
@@ -137,6 +140,7 @@ class EventLogReader:
         self._latest = 0
         self._sums = TaskSums()
         self._tables = Tables()
+        self._accounts = Accounts()
         self._open: dict[int, _Running] = {}
         self._ended: dict[str, list[_Running]] = {}
         self._progress: dict[str, events.Progress] = {}
@@ -162,7 +166,9 @@ class EventLogReader:
                 self._version = event.version
             case events.Environment():
                 self._environment = event
-                self._tables.configure(event.spark, event.system.get("user.dir", ""))
+                directory = event.system.get("user.dir", "")
+                self._tables.configure(event.spark, directory)
+                self._accounts.configure(directory)
             case events.ApplicationStart() | events.ApplicationEnd():
                 self._of_application(event)
             case _:
@@ -171,7 +177,7 @@ class EventLogReader:
     def _of_application(self, event: events.ApplicationStart | events.ApplicationEnd) -> None:
         if isinstance(event, events.ApplicationStart):
             self._application_id, self._attempt_id = event.id or "", event.attempt_id or ""
-            self._application = self._begun(event)
+            self._application = logged_application(event, self._environment, self._version)
             self._say("APPLICATION", self._application_id, "RUNNING", event.millis)
         else:
             if self._application is not None and event.timestamp is not None:
@@ -219,24 +225,6 @@ class EventLogReader:
             case events.QueryTerminated():
                 # The event has no time of its own.
                 self._say_end("STREAMING_QUERY", event.runId, event.exception, None)
-
-    def _begun(self, event: events.ApplicationStart) -> LoggedApplication | None:
-        if not event.id or event.millis is None:
-            return None
-        submitted, properties = self._environment.openlineage, self._environment.spark
-        application = Application(
-            run_id=submitted.get("applicationRunId") or logged_run_id(event.id, event.millis),
-            job_namespace=submitted.get("namespace") or "default",
-            job_name=submitted.get("appName") or event.name,
-            application_id=event.id,
-            spark_version=self._version or None,
-            master=properties.get("spark.master"),
-            deploy_mode=properties.get("spark.submit.deployMode"),
-        )
-        parent = None
-        if parent_id := submitted.get("parentRunId"):
-            parent = ParentRun(parent_id, submitted.get("parentJobNamespace", ""), submitted.get("parentJobName", ""))
-        return LoggedApplication(application, event.millis / 1000, parent=parent, attempt_id=self._attempt_id)
 
     def _say_end(self, subject: Subject, name: str, error: str | None, millis: int | None) -> None:
         self._say(subject, name, "FAILED" if error else "FINISHED", millis, error=error or "")
@@ -292,9 +280,9 @@ class EventLogReader:
         if is_told or _COMPACTION.match(event.description):
             # The command that it runs for names what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
-        self._open[event.executionId] = _Running(
-            known, content, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
-        )
+        account = self._accounts.open(event, root.account if root is not None else None, is_batch=bool(run_id))
+        metrics = event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
+        self._open[event.executionId] = _Running(known, content, account, metrics=metrics)
 
     def _content(self, event: events.ExecutionStart, batch: Traced) -> PlanContent:
         content, trouble = PlanContent(), ""
@@ -324,6 +312,7 @@ class EventLogReader:
             return
         if isinstance(event, events.AdaptiveUpdate):
             running.metrics = event.sparkPlanInfo.written()
+            running.account.add(event.sparkPlanInfo)
         else:
             found = ((running.metrics.get(accumulator), value) for accumulator, value in event.accumUpdates)
             running.written |= {name: value for name, value in found if name is not None}
@@ -344,6 +333,7 @@ class EventLogReader:
         if event.properties and event.properties.execution:
             running = self._open.get(int(event.properties.execution))
             if running is not None:
+                running.account.ran(event.roots)
                 running.content = running.content.committed(event.properties.description or "", self._tables)
                 # It is of those around as well: of the root, and of a CREATE TABLE AS SELECT in between.
                 for one in self._open.values():
@@ -368,6 +358,7 @@ class EventLogReader:
     def _execution(self, running: _Running, progress: events.Progress | None = None) -> Execution:
         known, content = running.known, running.content.completed(running.inside, self._tables.names)
         command, inputs, outputs, output_mode = content.command, content.inputs, content.outputs, content.output_mode
+        sink = ""
         if progress is not None:
             sources = [source.description for source in progress.sources]
             is_batch = known.root_execution_id == known.execution_id and not content.is_bookkeeping
@@ -392,5 +383,6 @@ class EventLogReader:
             outputs=outputs,
             is_whole=content.is_whole,
             unread=running.content.unread,
+            unnamed=running.account.remaining(inputs, outputs, sink),
             statement=content.statement,
         )
