@@ -4,53 +4,55 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import is_path_namespace
 
+# What stands for a part: datasets that are read or written, or the listener's word for what was written.
+Need = Literal["input", "any input", "output", "listener", "nothing"]
+
 _PARTS = re.compile(r"[./]+")
 
 
 class PlanPart(Struct, frozen=True, order=True, gc=False):
-    """A leaf of a plan that reads a dataset, or a node that writes one (``is_write``).
+    """A part of a plan that a dataset has to stand for; ``name`` is what a count calls it.
 
-    ``name`` is what a count calls it. ``sources`` are the paths or the table that it reads, as the plan has them, of
-    ``count`` in all; of a leaf without sources only the node is known, so that any dataset that no other leaf reads may
-    be its own, and with a ``count`` of 0 any dataset at all. ``is_nameless``: it is known that no dataset stands for it.
+    ``sources`` are the paths or the table that a leaf reads, as the plan has them, of ``count`` in all. A leaf without
+    sources reads a dataset of which only the node is known.
     """
 
     name: str
+    needs: Need
     sources: tuple[str, ...] = ()
     count: int = 1
-    is_write: bool = False
-    is_nameless: bool = False
 
     @property
-    def is_of_any(self) -> bool:
-        """Whether it reads a dataset of its own, of which nothing is known."""
-        return bool(self.count) and not (self.sources or self.is_write or self.is_nameless)
+    def is_own(self) -> bool:
+        """Whether it needs a dataset that no other leaf reads: nothing else can be known to be its own."""
+        return self.needs == "input" and not self.sources
 
 
-def left_over(parts: Iterable[PlanPart], read: Sequence[Observed], written: Sequence[Observed]) -> list[PlanPart]:
-    """Return the parts that no dataset stands for."""
+def left_over(
+    parts: Iterable[PlanPart], read: Sequence[Observed], written: Sequence[Observed], *, is_listened: bool = False
+) -> list[PlanPart]:
+    """Return the parts that no dataset stands for.
+
+    :param is_listened: whether the listener has told what was written
+    """
     parts = list(parts)
     claimed = {one.dataset for one in read for part in parts if any(_is_at(source, one) for source in part.sources)}
     free = sum(one.dataset not in claimed for one in read)
+    met = {"any input": bool(read), "output": bool(written), "listener": is_listened and bool(written)}
     left = []
     for part in parts:
-        if part.is_nameless:
-            is_named = False
-        elif part.is_write:
-            is_named = bool(written)
-        elif part.sources:
-            is_named = _is_covered(part, read)
-        elif not part.count:
-            is_named = bool(read)
+        if part.is_own:
+            is_met, free = free > 0, free - 1
         else:
-            is_named, free = free > 0, free - 1
-        if not is_named:
+            is_met = _is_covered(part, read) if part.sources else met.get(part.needs, False)
+        if not is_met:
             left.append(part)
     return left
 

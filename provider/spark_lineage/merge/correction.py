@@ -80,8 +80,10 @@ def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) ->
     named = with_names(execution, declared)
     nameless = [one.dataset for one in execution.inputs if not (one.dataset.namespace or one.dataset in names)]
     unread = sorted(f"{one.name}: its database" for one in nameless if not one.name.startswith("("))
-    if execution.outputs and nameless and not (unread or named.inputs):
-        # A logical relation has no name, and no execution inside of the command says what it reads.
+    is_refused = execution.is_failed and not execution.has_jobs
+    if execution.outputs and nameless and not (unread or named.inputs or is_refused):
+        # A logical relation has no name, and no execution inside of the command says what it reads. One that failed
+        # before its first job has read nothing.
         unread = [f"{execution.command}: its inputs"]
     outputs = tuple(renamed(output, names) for output in named.outputs)
     return structs.replace(named, outputs=outputs, unread=(*named.unread, *unread))

@@ -81,11 +81,13 @@ def task_lineage(
         # The log of another application is no evidence of this one.
         state.log_name: bool(logs & known if known else logs),
     }
-    counts = Counts(state, evidence, task_state, is_logged=is_logged)
+    written = tuple(sorted((_output(entity, names) for entity in outputs), key=_by_name))
+    changes = timeline.journal.changes
+    counts = Counts(state, evidence, task_state, changes=changes, datasets=(*inputs, *written), is_logged=is_logged)
     return TaskLineage(
         state=task_state,
         inputs=inputs,
-        outputs=tuple(sorted((_output(entity, names) for entity in outputs), key=_by_name)),
+        outputs=written,
         attempted=tuple(
             sorted(
                 Attempt(entity.name, entity.attempt)
@@ -94,7 +96,7 @@ def task_lineage(
             )
         ),
         unconfirmed=tuple(sorted(entity.name for entity in outputs if entity.is_unconfirmed)),
-        catalog_changes=tuple(timeline.journal.changes),
+        catalog_changes=tuple(changes),
         unknown=counts.unknown(),
         unread=counts.unread(),
         actions=_actions(evidence, timeline, state, task_state, names) if has_actions else (),

@@ -6,7 +6,11 @@ Names are those of classes in ``sparkPlanInfo``, without ``Exec`` and without th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import NamedTuple
+
+from spark_lineage.merge.accounting import Need
 
 
 def _names(text: str) -> frozenset[str]:
@@ -35,6 +39,9 @@ RELATIONS: Mapping[str, str] = _rules(
 
 INDEXES: Mapping[str, str] = _rules(("Delta reads its own log to find the files of a table", "DeltaLogFileIndex"))
 """Indexes of files whose scans read no dataset."""
+
+METADATA_SCAN = re.compile(r"BatchScan .+/metadata/[^/]+\.metadata\.json#\w+", re.DOTALL)
+"""Scans by which Iceberg reads its own metadata to find the files of a table: no dataset is called by such a file."""
 
 RDDS: Mapping[str, str] = _rules(
     ("the program gave the rows", "ParallelCollectionRDD"),
@@ -145,3 +152,20 @@ WRITES = _names("""
     WriteToContinuousDataSource WriteToDataSourceV2
 """)
 """Nodes that write to a dataset."""
+
+
+class Hidden(NamedTuple):
+    """What the plan of a command hides, if the node has a ``sign`` in it, and what has to stand for that."""
+
+    part: str
+    needs: Need
+    sign: str = ""
+
+
+HIDDEN: Mapping[str, Hidden] = {
+    # Iceberg's changes are printed as classes without names.
+    "AlterTable": Hidden("the column that it renames", "listener", "TableChange$RenameColumn@"),
+    # The plan has the ids of columns, and neither the source nor its columns.
+    "MergeIntoHoodieTableCommand": Hidden("its source", "nothing"),
+}
+"""Commands whose plans say less than lineage needs."""

@@ -262,8 +262,9 @@ class EventLogReader:
         root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
         root = self._open.get(root_id)
         batch = root.content.traced if root is not None and root.known.query_id else UNTRACED
-        content = self._content(event, batch)
         run_id = _RUN_ID.search(event.description)
+        account = self._accounts.open(event, root.account if root is not None else None, is_batch=bool(run_id))
+        content = self._content(event, batch, account)
         known = Execution(
             self._application_id,
             event.executionId,
@@ -280,11 +281,10 @@ class EventLogReader:
         if is_told or _COMPACTION.match(event.description):
             # The command that it runs for names what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
-        account = self._accounts.open(event, root.account if root is not None else None, is_batch=bool(run_id))
         metrics = event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
         self._open[event.executionId] = _Running(known, content, account, metrics=metrics)
 
-    def _content(self, event: events.ExecutionStart, batch: Traced) -> PlanContent:
+    def _content(self, event: events.ExecutionStart, batch: Traced, account: Account) -> PlanContent:
         content, trouble = PlanContent(), ""
         if _CUT.search(event.physicalPlanDescription):
             trouble = "a plan cut by spark.sql.maxPlanStringLength"
@@ -299,7 +299,7 @@ class EventLogReader:
             # Plans have no specification, and sources may print in theirs what they like.
             trouble = "not a known plan"
             log.debug("Set aside the plan of execution %d: %s", event.executionId, type(error).__name__)
-        if content.traced.is_cut and not content.is_bookkeeping:
+        if content.traced.is_cut and not (content.is_bookkeeping or account.is_of_delta_log):
             trouble = trouble or "a plan cut by spark.sql.debug.maxToStringFields"
         if trouble:
             self.counts.add(trouble)
