@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from spark_lineage.merge.accounting import PlanPart, left_over
 from spark_lineage.merge.observed import Observed
@@ -95,6 +96,7 @@ class Account:
         self.is_writing: bool = around is not None and around.is_writing
         self._is_inside_batch = is_batch and around is not None
         self._parts: set[PlanPart] = set()
+        self._seen: set[tuple[str, bytes, str]] = set()
         self._scans: set[str] = set()
         self._has_rdd = self._has_delta_log = self._has_local_rows = False
         self._roots: set[tuple[str, str]] = set()
@@ -109,18 +111,30 @@ class Account:
         nodes = list(walk(info))
         # Parents come first: whether the rows are written is known when the leaves are looked at.
         for node in nodes:
-            name = _class_name(node)
-            if name in WRITES:
-                self.command = self.command or name
-                self._write(node, nodes)
-            elif name in COMMANDS:
-                self.command = self.command or name
-            elif node.nodeName.startswith(_EXECUTE):
-                self._parts.add(PlanPart(name, "output"))
-            elif not node.children:
-                self._leaf(node, nodes)
-            if name in HIDDEN and (not HIDDEN[name].sign or HIDDEN[name].sign in node.described):
-                self._parts.add(PlanPart(f"{name}: {HIDDEN[name].part}", HIDDEN[name].needs))
+            name = _class_name(node.nodeName)
+            is_command = name in WRITES or name in COMMANDS or node.nodeName.startswith(_EXECUTE)
+            if node.children and not is_command:
+                continue
+            # What a plan becomes has mostly the same leaves.
+            seen = (node.nodeName, bytes(node.simpleString), node.metadata.location)
+            if seen in self._seen:
+                continue
+            self._seen.add(seen)
+            self._add(name, node, nodes)
+
+    def _add(self, name: str, node: PlanInfo, nodes: list[PlanInfo]) -> None:
+        name = _called(node) if name == _CALL else name
+        if name in WRITES:
+            self.command = self.command or name
+            self._write(node, nodes)
+        elif name in COMMANDS:
+            self.command = self.command or name
+        elif node.nodeName.startswith(_EXECUTE):
+            self._parts.add(PlanPart(name, "output"))
+        elif not node.children:
+            self._leaf(node, nodes)
+        if name in HIDDEN and (not HIDDEN[name].sign or HIDDEN[name].sign in node.described):
+            self._parts.add(PlanPart(f"{name}: {HIDDEN[name].part}", HIDDEN[name].needs))
 
     def describe(self, text: str) -> None:
         """Account for what only the text of a plan says: whether a MERGE may add columns."""
@@ -206,11 +220,16 @@ def _columns(node: PlanInfo) -> set[str]:
     return set(_COLUMN.findall(node.described))
 
 
-def _class_name(node: PlanInfo) -> str:
-    """Return the class of a command or write: ``AppendData`` of ``AppendData db.t``, of CALL that of its procedure."""
-    name = node.nodeName.removeprefix(_EXECUTE).removesuffix("$").partition(" ")[0]
-    match = _PROCEDURE.search(node.described) if name == _CALL else None
-    return match["name"] if match else name
+@lru_cache(maxsize=1024)
+def _class_name(node: str) -> str:
+    """Return the class of a command or write by the name of its node: ``AppendData`` of ``AppendData db.t``."""
+    return node.removeprefix(_EXECUTE).removesuffix("$").partition(" ")[0]
+
+
+def _called(node: PlanInfo) -> str:
+    """Return the class of the procedure that is called."""
+    match = _PROCEDURE.search(node.described)
+    return match["name"] if match else _CALL
 
 
 def _scope(rdd: Rdd) -> str:
