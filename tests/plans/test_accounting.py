@@ -217,6 +217,13 @@ class TestHidden:
         assert left(plain, (), (OUT,)) == []
 
 
+def test_execution_that_succeeds_without_a_plan_is_left() -> None:
+    account = opened(node(""))
+    assert [[part.name for part in account.remaining((), (), is_failed=each)] for each in (True, None, False)] == [
+        [], [], ["a plan without nodes"],
+    ]  # fmt: skip
+
+
 def test_executions_inside_of_maintenance_are_ignored() -> None:
     optimize = opened(node("Execute OptimizeTableCommand"))
     inside = opened(node(INSERT, scan("file:/lake/t")), around=optimize)

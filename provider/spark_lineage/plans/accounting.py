@@ -68,6 +68,7 @@ class Accounts:
         account = Account(self._in_memory, self._directory, around, is_batch=is_batch)
         account.is_kept |= _REWRITING.match(event.description) is not None
         if event.sparkPlanInfo is not None:
+            account.is_blank = not event.sparkPlanInfo.nodeName
             account.add(event.sparkPlanInfo)
         account.describe(event.physicalPlanDescription)
         root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
@@ -81,8 +82,9 @@ class Account:
     """The leaves and writes of one execution, as far as no rule ignores them.
 
     ``is_kept``: the execution rearranges rows or files of a table, and reads and writes nothing else. ``is_writing``:
-    it writes its rows, or runs inside of one that does. ``answering`` is the Delta table whose log it takes numbers of
-    rows from, or the least and greatest values.
+    it writes its rows, or runs inside of one that does. ``is_blank``: Spark made no plan, as of an execution that
+    failed before it had one. ``answering`` is the Delta table whose log it takes numbers of rows from, or the least and
+    greatest values.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Account:
         self.command = ""
         self.is_kept: bool = around is not None and (around.is_kept or around.command in MAINTENANCE)
         self.answering = ""
+        self.is_blank = False
         self._in_memory = in_memory
         self._directory = directory
         self.is_writing: bool = around is not None and around.is_writing
@@ -152,7 +155,7 @@ class Account:
             self._roots.update((rdd.name or "", _scope(rdd)) for rdd in rdds)
 
     def remaining(
-        self, inputs: Iterable[Observed], outputs: Iterable[Observed], sink: str = ""
+        self, inputs: Iterable[Observed], outputs: Iterable[Observed], sink: str = "", *, is_failed: bool | None = None
     ) -> tuple[PlanPart, ...]:
         """Return the parts that neither a rule ignores nor the reader of the plan names, sorted.
 
@@ -161,6 +164,8 @@ class Account:
         if self.is_kept:
             return ()
         parts = [*self._parts, *self._rdd_parts()]
+        if self.is_blank and is_failed is False:
+            parts.append(PlanPart("a plan without nodes", "nothing"))
         if sink and not any(name in sink for name in SINKS):
             parts.append(PlanPart(last_part(re.split(r"[\[@(]", sink, maxsplit=1)[0]), "output"))
         named = [one for one in inputs if one.dataset.namespace]

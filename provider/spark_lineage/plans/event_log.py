@@ -383,6 +383,6 @@ class EventLogReader:
             outputs=outputs,
             is_whole=content.is_whole,
             unread=running.content.unread,
-            unnamed=running.account.remaining(inputs, outputs, sink),
+            unnamed=running.account.remaining(inputs, outputs, sink, is_failed=known.is_failed),
             statement=content.statement,
         )
