@@ -48,6 +48,22 @@ def test_write_that_the_listener_does_not_name_is_counted(program: Any) -> None:
     assert unknown(program.lineage()) == {"AppendData ledger to an unknown sink": 1}
 
 
+@pytest.mark.parametrize(
+    ("node", "inputs", "is_counted"),
+    [
+        ("append_data_ledger.ledger", ["/lake/orders.csv"], True),
+        ("append_data", [], False),
+        ("overwrite_by_expression_noop_table", ["/lake/orders.csv"], False),
+        ("collect_limit", ["/lake/orders.csv"], False),
+    ],
+)
+def test_run_of_the_listener_alone_that_writes_what_it_reads_is_counted(
+    program: Any, node: str, inputs: list[str], is_counted: bool
+) -> None:
+    program.run(inputs, [], node=node)
+    assert unknown(program.lineage()) == ({f"app.{node}": 1} if is_counted else {})
+
+
 def test_leaf_that_only_the_root_execution_names_is_not_counted(program: Any) -> None:
     program.log(command="MergeIntoCommand", inputs=(Observed(ORDERS),), outputs=(_copied(),))
     program.log(root_execution_id=0, unnamed=(SCAN,))

@@ -88,6 +88,16 @@ def test_leaf_of_a_table_is_the_dataset_whose_name_ends_alike(name: str, named: 
     assert left(account, (Observed(DatasetName("postgres://db:5432", "other")),)) != []
 
 
+def test_leaf_of_a_v2_source_of_files_needs_each_path() -> None:
+    account = opened(node("BatchScan csv file:/lake/orders.csv,file:/lake/more.csv"))
+    assert left(account, (ORDERS, Observed(DatasetName("file", "/lake/more.csv")))) == []
+    assert left(account, (ORDERS,)) != []
+
+
+def test_leaf_is_called_the_same_in_each_run() -> None:
+    assert left(opened(node("Scan PriceRelation@1f3c "))) == ["Scan PriceRelation"]
+
+
 def test_leaf_of_a_table_is_known_by_a_symlink_as_well() -> None:
     table = Observed(DatasetName("file", "/lake/7f3"), symlinks=frozenset({Symlink("hive://ms", "shop.visits")}))
     assert left(opened(node("Scan hive spark_catalog.shop.visits")), (table,)) == []

@@ -166,7 +166,8 @@ class Account:
         parts = [*self._parts, *self._rdd_parts()]
         if self.is_blank and is_failed is False:
             parts.append(PlanPart("a plan without nodes", "nothing"))
-        if sink and not any(name in sink for name in SINKS):
+        has_write = any(part.needs == "output" for part in parts)
+        if sink and not (has_write or any(name in sink for name in SINKS)):
             parts.append(PlanPart(last_part(re.split(r"[\[@(]", sink, maxsplit=1)[0]), "output"))
         named = [one for one in inputs if one.dataset.namespace]
         written = [one for one in outputs if one.dataset.namespace]

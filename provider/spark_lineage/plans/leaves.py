@@ -18,6 +18,9 @@ _HIVE = re.compile(r"Scan hive (?P<table>\S+)")
 _JDBC_SCAN = "Scan JDBCRelation"
 _JDBC = re.compile(rf"{_JDBC_SCAN}\((?P<table>.*)\) \[numPartitions=\d+\]", re.DOTALL)
 _V2_SCAN = re.compile(r"BatchScan (?P<table>.+)", re.DOTALL)
+# Files as a v2 source reads them (``FileTable.name``).
+_V2_FILES = re.compile(r"BatchScan \w+ (?P<paths>[a-z][a-z0-9+.-]*:/.+)", re.DOTALL)
+_HASH = re.compile(r"@[0-9a-f]{3,}\b")
 _STREAM_SCAN = re.compile(
     r"(?P<node>(?:MicroBatch|Continuous|RealTimeStream)Scan)\b.*?\bclass (?P<class>[\w.$]+)", re.DOTALL
 )
@@ -40,8 +43,8 @@ def walk(info: PlanInfo) -> Iterator[PlanInfo]:
 
 
 def name_of(node: PlanInfo) -> str:
-    """Return the name of a node, without the spaces that some scans have in it."""
-    return " ".join(node.nodeName.split())
+    """Return the name of a node, without the spaces that some scans have in it and the address of an object."""
+    return _HASH.sub("", " ".join(node.nodeName.split()))
 
 
 def is_of_rdd(node: PlanInfo) -> bool:
@@ -81,6 +84,8 @@ def _without_location(node: PlanInfo, name: str) -> PlanPart | None:
         return PlanPart(name, "any input")
     if name.startswith(f"{_JDBC_SCAN}(("):
         return PlanPart(f"{_JDBC_SCAN} of a query", "input")
+    if files := _V2_FILES.fullmatch(name):
+        return PlanPart(name, "input", tuple(files["paths"].split(",")))
     table = next((match["table"] for each in (_HIVE, _JDBC, _V2_SCAN) if (match := each.fullmatch(name))), "")
     name = f"{_JDBC_SCAN}({table})" if name.startswith(_JDBC_SCAN) and table else name
     return PlanPart(name, "input", (table,) if table else ())
