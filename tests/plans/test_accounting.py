@@ -79,6 +79,7 @@ def test_leaf_at_or_inside_of_a_dataset_is_its_own(location: str, namespace: str
     [
         ("Scan hive spark_catalog.shop.visits", "/wh/shop.db/visits"),
         ("BatchScan ice.db.orders", "/ice/db/orders"),
+        ("Scan JDBC v1 Relation from v2 scan h2.SALES.ORDERS ", "SALES.ORDERS"),
         ("Scan JDBCRelation(SALES.ORDERS) [numPartitions=1] ", "SHOP.SALES.ORDERS"),
     ],
 )

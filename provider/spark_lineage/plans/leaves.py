@@ -18,6 +18,9 @@ _HIVE = re.compile(r"Scan hive (?P<table>\S+)")
 _JDBC_SCAN = "Scan JDBCRelation"
 _JDBC = re.compile(rf"{_JDBC_SCAN}\((?P<table>.*)\) \[numPartitions=\d+\]", re.DOTALL)
 _V2_SCAN = re.compile(r"BatchScan (?P<table>.+)", re.DOTALL)
+# A v2 scan whose source has Spark read as before (``V1ScanWrapper``).
+_WRAPPED = re.compile(r"Scan .+ from v2 scan (?P<table>.+)", re.DOTALL)
+_MOST_LETTERS = 100
 # Files as a v2 source reads them (``FileTable.name``).
 _V2_FILES = re.compile(r"BatchScan \w+ (?P<paths>[a-z][a-z0-9+.-]*:/.+)", re.DOTALL)
 _HASH = re.compile(r"@[0-9a-f]{3,}\b")
@@ -86,8 +89,11 @@ def _without_location(node: PlanInfo, name: str) -> PlanPart | None:
         return PlanPart(f"{_JDBC_SCAN} of a query", "input")
     if files := _V2_FILES.fullmatch(name):
         return PlanPart(name, "input", tuple(files["paths"].split(",")))
-    table = next((match["table"] for each in (_HIVE, _JDBC, _V2_SCAN) if (match := each.fullmatch(name))), "")
+    scans = (_HIVE, _JDBC, _V2_SCAN, _WRAPPED)
+    table = next((match["table"] for each in scans if (match := each.fullmatch(name))), "")
     name = f"{_JDBC_SCAN}({table})" if name.startswith(_JDBC_SCAN) and table else name
+    # Some relations print all of their options.
+    name = name if len(name) <= _MOST_LETTERS else f"{name[:_MOST_LETTERS]}…"
     return PlanPart(name, "input", (table,) if table else ())
 
 
