@@ -74,7 +74,19 @@ def test_leaf_that_only_the_root_execution_names_is_not_counted(program: Any) ->
 def test_leaf_of_which_only_the_node_is_known_needs_a_dataset_of_its_own(program: Any, listened: list[str]) -> None:
     run_id = program.run(listened, ["/t"])
     program.log(run_id, inputs=(Observed(ORDERS),), unnamed=(RELATION,))
-    assert unread(program.lineage()) == ({} if "/prices" in listened else {"Scan PriceRelation(7)": 1})
+    is_named = "/prices" in listened
+    assert unread(program.lineage()) == {f"Scan PriceRelation(7){': its columns' if is_named else ''}": 1}
+
+
+def test_columns_of_a_leaf_that_only_the_listener_names_are_counted_unless_it_has_edges(program: Any) -> None:
+    topic = PlanPart("MicroBatchScan KafkaScan", "input")
+    run_id = program.run(["/topic"], [])
+    program.log(run_id, outputs=(Observed(T),), unnamed=(topic,))
+    assert unread(program.lineage()) == {"MicroBatchScan KafkaScan: its columns": 1}
+    edges = frozenset({("x", DatasetName("file", "/topic"), "value", IDENTITY)})
+    program.executions.clear()
+    program.log(run_id, outputs=(Observed(T, edges=edges),), unnamed=(topic,))
+    assert unread(program.lineage()) == {}
 
 
 def test_part_that_only_the_listener_may_know_is_counted_with_the_log_alone(program: Any) -> None:

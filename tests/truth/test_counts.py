@@ -19,8 +19,8 @@ UNDECIDABLE = {
     "stream_many_queries": "whether stop() cuts a micro-batch of the query short is a matter of time",
     "table_functions_in_sql": "Spark counts rows where the counted column is never null: no plan names the column",
 }
-# Programs with SQL of a database in a JDBC option, of whose conditions and columns nothing is read.
-QUERIES = {"jdbc_config_driven", "jdbc_query_and_partitions"}
+# Programs with SQL of a database in a JDBC option, of which the listener reads the columns, and nothing the conditions.
+QUERIES = {"jdbc_query_and_partitions"}
 MOST_RIGHT_COUNTED = 0.01
 
 

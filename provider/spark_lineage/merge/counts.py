@@ -18,6 +18,8 @@ _LEAVING_ROWS = frozenset({
     *("DeleteCommand", "DeleteFromTable", "MergeIntoCommand", "RestoreTableCommand", "WriteDelta"),
     *("DeleteHoodieTableCommand", "UpdateHoodieTableCommand"),
 })  # fmt: skip
+# The rows of an RDD have columns that code made.
+_RDD = "Scan ExistingRDD"
 _ITS_DATABASE = ": its database"
 
 
@@ -105,7 +107,13 @@ class Counts:
         fresh = [one for one in read if one.dataset not in logged]
         is_listened = run_id in self._state.runs
         known, own = (left_over(execution.unnamed, each, written, is_listened=is_listened) for each in (read, fresh))
-        return [part for part in execution.unnamed if part in (own if part.is_own else known)]
+        left = [part for part in execution.unnamed if part in (own if part.is_own else known)]
+        # The listener may name a dataset that the plan does not, and no column of it.
+        sources = {edge[1] for one in written for edge in one.edges}
+        if written and sources.isdisjoint(one.dataset for one in fresh):
+            named = (part for part in execution.unnamed if part.is_own and part not in left and part.name != _RDD)
+            left += [PlanPart(f"{part.name}: its columns", "nothing") for part in named]
+        return left
 
     def _without_end(self) -> Iterator[str]:
         """Return the SQL executions of a task that has succeeded that neither source saw the end of."""
