@@ -16,7 +16,6 @@ truth_counts = importlib.import_module("truth_counts")
 
 # Programs of which no source of evidence shows that a fact is missing.
 UNDECIDABLE = {
-    "stream_many_queries": "whether stop() cuts a micro-batch of the query short is a matter of time",
     "table_functions_in_sql": "Spark counts rows where the counted column is never null: no plan names the column",
 }
 # Programs with SQL of a database in a JDBC option, of which the listener reads the columns, and nothing the conditions.
