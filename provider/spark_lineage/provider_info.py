@@ -72,7 +72,10 @@ def get_provider_info() -> dict[str, Any]:
 
 def _options() -> dict[str, dict[str, Any]]:
     options = {
-        one.name: _option(one.default, one.metadata["description"], one.metadata["example"]) for one in fields(Settings)
+        one.name: _option(
+            one.default, one.metadata["description"], one.metadata["example"], has_texts=one.type == "Required"
+        )
+        for one in fields(Settings)
     }
     # No settings: listeners and the naming read options of any name themselves.
     options["ndjson_listener_path"] = _option(
@@ -89,16 +92,18 @@ def _options() -> dict[str, dict[str, Any]]:
     return options
 
 
-def _option(default: Any, description: str, example: str) -> dict[str, Any]:
+def _option(default: Any, description: str, example: str, *, has_texts: bool = False) -> dict[str, Any]:
     """Describe an option as Airflow's schema wants it.
 
     Airflow 2 formats ``default``: a brace in it would keep every ``airflow`` command from starting.
+
+    :param has_texts: whether it may hold text although its default is a boolean
     """
     is_number = isinstance(default, float)
     return {
         "description": fill(description, 100) + "\n",
         "version_added": VERSION,
-        "type": "boolean" if isinstance(default, bool) else "float" if is_number else "string",
+        "type": "boolean" if isinstance(default, bool) and not has_texts else "float" if is_number else "string",
         "example": example,
         "default": f"{default:.12g}" if is_number else str(default) if isinstance(default, bool | str) else "",
     }

@@ -30,6 +30,7 @@ from spark_lineage.merge.lineage import (
     TaskLineage,
     Transformation,
     UnknownDatasets,
+    UnreadPart,
     Write,
 )
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
@@ -81,6 +82,7 @@ def whole() -> dict[str, Any]:
         attempted=(Attempt(DatasetName("file", "/bad"), "failed"),),
         unconfirmed=(MART,),
         unknown=(UnknownDatasets("DoSomethingCommand", 2),),
+        unread=(UnreadPart("BatchScan prices", 1),),
         catalog_changes=(
             CatalogChange("DROP", "TABLE", DatasetName("file", "/x"), "db.x", TIME, is_certain=False, is_ignored=None),
             CatalogChange(
@@ -148,6 +150,7 @@ def test_a_run(whole: dict[str, Any]) -> None:
             "output_count": 1,
             "attempted_outputs": [{"namespace": "file", "name": "/bad", "reason": "failed"}],
             "unknown_commands": [{"command": "DoSomethingCommand", "count": 2}],
+            "unread_parts": [{"name": "BatchScan prices", "count": 1}],
             "status_counts": [{"subject": "SPARK_JOB", "status": "FAILED", "count": 3}],
             "error_message": "out of memory",
             "ui_url": "http://ui",

@@ -11,8 +11,8 @@ from msgspec import structs
 
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.line import LineCounts
-from spark_lineage.launch.log import log_lineage, log_status, nothing_came
-from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
+from spark_lineage.launch.log import LineageRequiredError, log_lineage, log_status, nothing_came, unmet
+from spark_lineage.merge.lineage import DatasetLineage, TaskLineage, UnknownDatasets, UnreadPart
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
 
@@ -27,7 +27,8 @@ def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 def said(logged: pytest.LogCaptureFixture, level: int = logging.DEBUG) -> list[str]:
-    assert {record.levelno for record in logged.records} <= {logging.INFO, logging.DEBUG}
+    others = [one for one in logged.records if not one.getMessage().startswith("The lineage is not complete: ")]
+    assert {record.levelno for record in others} <= {logging.INFO, logging.DEBUG}
     return [record.getMessage() for record in logged.records if record.levelno == level]
 
 
@@ -93,6 +94,39 @@ def test_no_secret_is_in_what_is_said_of_the_status(logged: pytest.LogCaptureFix
         "The application failed: ValueError: jdbc:postgresql://***@db/shop refused it",
         "History: http://***@history:18080/?token=***",
     ]
+
+
+INCOMPLETE = TaskLineage(
+    "COMPLETE",
+    unknown=(UnknownDatasets("AppendData ledger to an unknown sink", 1),),
+    unread=tuple(UnreadPart(name, count) for name, count in (("BatchScan prices", 2), ("Scan x", 1), ("Scan y", 1))),
+)
+NAMES = "AppendData ledger to an unknown sink, BatchScan prices (2 times), Scan x, and 1 more"
+
+
+def test_counts_are_one_warning_with_the_first_three_names(logged: pytest.LogCaptureFixture) -> None:
+    log_lineage(INCOMPLETE, LineCounts(), log)
+    (warning,) = [record.getMessage() for record in logged.records if record.levelno == logging.WARNING]
+    assert warning.startswith(f"The lineage is not complete: {NAMES}. See docs/troubleshooting.md#")
+
+
+@pytest.mark.parametrize(
+    ("required", "is_lacking", "is_complete", "reason"),
+    [
+        (False, True, True, None),
+        (True, True, True, "nothing came"),
+        ("complete", True, True, "nothing came"),
+        (True, False, False, None),
+        ("complete", False, True, None),
+        ("complete", False, False, f"lineage_required is complete. The lineage is not complete: {NAMES}."),
+    ],
+)
+def test_unmet_is_what_the_task_asked_for_and_did_not_get(
+    required: bool | str, is_lacking: bool, is_complete: bool, reason: str | None
+) -> None:
+    lacking = LineageRequiredError("nothing came") if is_lacking else None
+    error = unmet(TaskLineage("COMPLETE") if is_complete else INCOMPLETE, lacking, required=required)
+    assert (str(error) if error else None) == reason
 
 
 def test_the_lineage_in_short(lineage: TaskLineage, counts: LineCounts, logged: pytest.LogCaptureFixture) -> None:

@@ -17,6 +17,7 @@ from recordings import recorded
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.launch.line import LineDecoder
 from spark_lineage.merge import state as fold
+from spark_lineage.merge.accounting import PlanPart
 from spark_lineage.merge.execution import CatalogStatement, Execution, join_executions
 from spark_lineage.merge.lineage import ColumnChange, SchemaField, Transformation
 from spark_lineage.merge.observed import Observed, by_name
@@ -42,6 +43,12 @@ STATEMENTS = [
     CatalogStatement("TRUNCATE", "TABLE", "db1.t_src"),
     CatalogStatement("ALTER", "TABLE", "db1.t_src", columns=(ColumnChange(None, SchemaField("z", "int")),)),
     CatalogStatement("RENAME", "TABLE", "db1.t_src", new_name="db1.u"),
+]
+
+UNNAMED = [
+    (),
+    (PlanPart("Scan csv", "input", ("file:/data/a.csv",)),),
+    (PlanPart("AppendData", "output"), PlanPart("BatchScan t", "input")),
 ]
 
 
@@ -222,6 +229,7 @@ def drawn_executions(name: str, data: st.DataObject) -> list[Part]:
                 Observed(draw.choice(places), edges=frozenset({edge})) for _ in range(draw.randint(0, 2))
             ),
             "statement": draw.choice(STATEMENTS),
+            "unnamed": draw.choice(UNNAMED),
         }
         executions.append(Execution(application_id, number, **told))
     return executions

@@ -14,7 +14,7 @@ from spark_lineage.settings.places import Places, TaskSettings
 # Three values of every setting, as text: all places understand text. The first of each bool is not the default.
 VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "lineage_enabled": (("false", False), ("true", True), ("false", False)),
-    "lineage_required": (("true", True), ("false", False), ("true", True)),
+    "lineage_required": (("true", True), ("complete", "complete"), ("false", False)),
     "lineage_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
     "openlineage_jar": (("/a.jar", "/a.jar"), ("http://b/b.jar", "http://b/b.jar"), ("g:a_{scala}:1", "g:a_{scala}:1")),
     "jar_cache_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
@@ -89,7 +89,7 @@ DEFAULTS = {
     "outbox_max_bytes": 5e8,
     "redaction_patterns": (),
 }
-BOOLEANS = ["lineage_enabled", "lineage_required", "map_index_in_job_name", "emit_assets"]
+BOOLEANS = ["lineage_enabled", "map_index_in_job_name", "emit_assets"]
 NUMBERS = [
     "jar_timeout_seconds",
     "retention_days",
@@ -125,7 +125,7 @@ def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
     assert names == set(VALUES) == set(DEFAULTS) == {
         *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity",
-        "start_datasets", "evidence", "collect", "receiver_ports", "policy_rules",
+        "lineage_required", "start_datasets", "evidence", "collect", "receiver_ports", "policy_rules",
     }  # fmt: skip
 
 
@@ -168,6 +168,13 @@ def test_one_setting_changes_no_other(name: str) -> None:
 def test_booleans(name: str, value: object, *, expected: bool) -> None:
     assert getattr(resolve({name: value}), name) is expected
     assert getattr(resolve({}, {name: value}), name) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(True, True), ("no", False), ("complete", "complete"), (" Complete ", "complete")]
+)
+def test_required_is_a_boolean_or_complete(value: object, expected: object) -> None:
+    assert resolve({"lineage_required": value}).lineage_required == expected
 
 
 @pytest.mark.parametrize("name", [*NUMBERS, *WAITS])
@@ -245,6 +252,7 @@ def test_no_listeners_in_an_argument_are_none_whatever_the_section_has(name: str
 NO_NUMBERS = (-1, "-0.5", "soon", "nan", "inf", float("nan"), float("inf"), [], {}, "1e999", 2e9, True)
 BAD = [
     *((name, value, "give true or false") for name in BOOLEANS for value in ("maybe", "2", 2, " ", [])),
+    *(("lineage_required", value, "give true or false, or complete") for value in ("maybe", "2", 2, " ", [])),
     *((name, value, "give a number above 0") for name in NUMBERS for value in (0, "5 days", *NO_NUMBERS)),
     *((name, value, "give a number from 0 on") for name in WAITS for value in NO_NUMBERS),
     *((name, value, "give text") for name in TEXTS for value in (7, ["x"], {"a": "b"}, True)),
@@ -323,6 +331,7 @@ def test_lineage_is_required_whatever_is_wrong_with_other_settings(monkeypatch: 
 
     monkeypatch.setattr("spark_lineage.settings.places.option", option)
     assert TaskSettings({"lineage_required": True}, "spark_default").is_required()
+    assert TaskSettings({"lineage_required": "complete"}, "spark_default").is_required()
     assert not TaskSettings({}, "spark_default").is_required()
 
 

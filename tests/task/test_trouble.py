@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,20 @@ def test_when_nothing_came_it_says_where_it_looked_and_why_that_may_be(
     assert "(1) the listener jar was not resolved" in text
     assert "(2) the driver ran on another host" in text
     assert "(3) the listener was switched off" in text
+
+
+@pytest.mark.parametrize("required", [False, True, "complete"])
+def test_counts_fail_only_the_task_that_asked_for_a_complete_lineage(bench: Any, required: object) -> None:
+    named = b"execute_insert_into_hadoop_fs_relation_command"
+    written = [json.loads(line) for line in EVENTS.read_bytes().replace(named, b"execute_update_command").splitlines()]
+    silent = [event | {"outputs": []} for event in written]
+    lineage = [bench.file("silent", b"".join(json.dumps(event).encode() + b"\n" for event in silent))]
+    outcome = bench.run(lineage=lineage, lineage_required=required)
+    assert outcome.printed.count("The lineage is not complete: ") == 1
+    if required == "complete":
+        assert outcome.error.startswith("LineageRequiredError: lineage_required is complete. The lineage is not")
+    else:
+        assert outcome.error is None
 
 
 @pytest.mark.parametrize("kind", ["nothing", "garbage"])

@@ -35,7 +35,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     in the extra of the Spark connection, which overrides the option of the same name in ``[spark_lineage]``.
 
     :param lineage_enabled: whether to collect lineage at all (default True)
-    :param lineage_required: whether an error of lineage fails the task; by default it is only logged, with its cause
+    :param lineage_required: whether an error of lineage fails the task; by default it is only logged, with its cause;
+        with ``"complete"`` the task also fails if its event counts anything as unknown
     :param lineage_dir: absolute path of a directory that worker and driver share (templated)
     :param openlineage_jar: the OpenLineage Spark listener: path, URL or Maven coordinate, in which ``{scala}`` stands
         for the Scala version of the Spark found (templated)
@@ -94,7 +95,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self,
         *,
         lineage_enabled: bool | None = None,
-        lineage_required: bool | None = None,
+        lineage_required: bool | str | None = None,
         lineage_dir: str | None = None,
         openlineage_jar: str | None = None,
         lineage_namespace: str | None = None,

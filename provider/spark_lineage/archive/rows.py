@@ -32,6 +32,7 @@ _APPLICATION = (
 )
 _ATTEMPT = f"{_DATASET}, reason string"
 _COMMAND = "command string, count bigint"
+_PART = "name string, count bigint"
 _COUNT = "subject string, status string, count bigint"
 _LINKS = "ui_url string, history_url string, logs_url string"
 _TRANSFORMATION = "type string, subtype string, description string"
@@ -58,7 +59,7 @@ OF_ROWS = {
         f"{OF_RUN.partition(', ')[2]}, processing_type string, spark_version string, "
         f"openlineage_adapter_version string, applications {_list_of(_APPLICATION)}, input_count int, "
         f"output_count int, attempted_outputs {_list_of(_ATTEMPT)}, unknown_commands {_list_of(_COMMAND)}, "
-        f"status_counts {_list_of(_COUNT)}, error_message string, {_LINKS}"
+        f"unread_parts {_list_of(_PART)}, status_counts {_list_of(_COUNT)}, error_message string, {_LINKS}"
     ),
     "run_inputs": f"{_WHAT}, {_STATISTICS}",
     "run_outputs": (
@@ -146,6 +147,7 @@ def _run(event: _Json, run: _Json, job: _Json) -> Row:
         "output_count": len(event.get("outputs") or ()),
         "attempted_outputs": _rows(_ATTEMPT, run, "sparkLineage_attemptedOutputs", "outputs"),
         "unknown_commands": _rows(_COMMAND, run, "sparkLineage_unknownDatasets", "commands"),
+        "unread_parts": _rows(_PART, run, "sparkLineage_unreadPlans", "parts"),
         "status_counts": _rows(_COUNT, run, "sparkLineage_status", "counts"),
         "error_message": _of(run, "errorMessage").get("message"),
         **_row(_LINKS, _of(run, "sparkLineage_status")),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from spark_lineage.merge.transition import StatusSummary
 
 _NAMED_DATASETS = 20
+_NAMED_COUNTS = 3
 _PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
 _MOST_WORDS = 500
 _UNREACHED = {
@@ -69,7 +70,7 @@ def words_of(error: Exception, *, is_ours: bool = False) -> str:
 
 
 class LineageRequiredError(RuntimeError):
-    """There is no lineage, and the task asked to fail then (``lineage_required``)."""
+    """There is no lineage, or not all of it, and the task asked to fail then (``lineage_required``)."""
 
 
 class Guard:
@@ -110,6 +111,8 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened:
             "the file there. Set lineage_dir to a directory that both share, or evidence to event_log.",
             listened.directory,
         )
+    if incomplete := incompleteness(lineage):
+        logger.warning("%s See docs/troubleshooting.md#the-lineage-is-not-complete", incomplete)
     rows = [
         one.statistics.row_count for one in lineage.outputs if one.statistics and one.statistics.row_count is not None
     ]
@@ -138,6 +141,31 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened:
             "cluster one name, whichever of them a program was given: see docs/naming.md"
         )
     log_group("Datasets", lines, logger.debug)
+
+
+def incompleteness(lineage: TaskLineage) -> str:
+    """Return what is unknown of a lineage in one line, with the first three names; empty where it is complete."""
+    counted = [(one.command, one.count) for one in lineage.unknown] + [(one.part, one.count) for one in lineage.unread]
+    if not counted:
+        return ""
+    names = [name if count == 1 else f"{name} ({count} times)" for name, count in counted[:_NAMED_COUNTS]]
+    others = len(counted) - len(names)
+    more = f", and {others} more" if others else ""
+    return f"The lineage is not complete: {redact(', '.join(names))}{more}."
+
+
+def unmet(
+    lineage: TaskLineage, lacking: LineageRequiredError | None, *, required: bool | str
+) -> LineageRequiredError | None:
+    """Return why the lineage of a task is less than the task asked for, None where it is not.
+
+    :param lacking: why there is no lineage, None where there is one
+    :param required: the setting ``lineage_required``
+    """
+    if lacking is not None:
+        return lacking if required else None
+    incomplete = incompleteness(lineage) if required == "complete" else ""
+    return LineageRequiredError(f"lineage_required is complete. {incomplete}") if incomplete else None
 
 
 def log_status(status: StatusSummary, logger: Log) -> None:

@@ -130,9 +130,12 @@ def with_declared_names(
     named = with_names(execution, declared)
     nameless = [one.dataset for one in execution.inputs if not (one.dataset.namespace or one.dataset in names)]
     unread = sorted(f"{one.name}: its database" for one in nameless if not one.name.startswith("("))
+    is_refused = execution.is_failed and not execution.has_jobs
     # What has a name of its own kind is counted with the names that were given.
-    if execution.outputs and any(not unnamed_part(one) for one in nameless) and not (unread or named.inputs):
-        # A logical relation has no name, and no execution inside of the command says what it reads.
+    is_nameless = any(not unnamed_part(one) for one in nameless)
+    if execution.outputs and is_nameless and not (unread or named.inputs or is_refused):
+        # A logical relation has no name, and no execution inside of the command says what it reads. One that failed
+        # before its first job has read nothing.
         unread = [f"{execution.command}: its inputs"]
     unread += _unnamed_columns(execution, described)
     outputs = tuple(renamed(output, names) for output in named.outputs)

@@ -8,6 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 
+from spark_lineage.merge.accounting import PlanPart
 from spark_lineage.merge.database_query import DatabaseQuery
 from spark_lineage.merge.lineage import Application, ChangeType, ColumnChange, ObjectType, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
@@ -74,8 +75,9 @@ class Execution(Struct, frozen=True, gc=False):
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with the edges that the plan names. ``is_whole``: the
     plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads, and what
-    RDDs read that name none. ``has_rdds``: rows that it reads came through RDDs of the program.
-    ``queries`` are those among the inputs that a database ran.
+    RDDs read that name none, ``unnamed`` are the leaves and writes of the plan that no dataset of ``inputs`` and
+    ``outputs`` stands for. ``has_rdds``: rows that it reads came through RDDs of the program. ``queries`` are those
+    among the inputs that a database ran.
     ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs
     alone; its ``command`` is the method that saves files, if it does.
     Each attempt of an application (``attempt_id``) counts its executions from 0.
@@ -101,6 +103,7 @@ class Execution(Struct, frozen=True, gc=False):
     is_whole: bool = False
     unread: tuple[str, ...] = ()
     has_rdds: bool = False
+    unnamed: tuple[PlanPart, ...] = ()
     statement: CatalogStatement | None = None
     attempt_id: str = ""
     queries: tuple[DatabaseQuery, ...] = ()
@@ -199,6 +202,7 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         is_whole=left.is_whole and right.is_whole,
         unread=tuple(sorted({*left.unread, *right.unread})) if left != right else left.unread,
         queries=_join_queries(left.queries, right.queries),
+        unnamed=tuple(sorted({*left.unnamed, *right.unnamed})),
     )
 
 

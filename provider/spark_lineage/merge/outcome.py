@@ -31,6 +31,13 @@ _SILENT_COMMANDS = (
     *("update_command", "delete_command", "insert_into_hive_dir", "restore_table_command"),
     *("insert_into_hoodie_table", "merge_into_hoodie_table", "update_hoodie_table", "delete_hoodie_table"),
 )
+# Runs of these kinds write the rows that they read; of a sink that the listener does not know they have no output.
+_V2_WRITES = (
+    *(".append_data", ".overwrite_by_expression", ".overwrite_partitions_dynamic", ".replace_data", ".write_delta"),
+    ".write_to_continuous_data_source",
+)
+# It writes nothing.
+_NOOP = "noop"
 # Whose target the log may not know either: its plan does not name it, or in words of another release.
 _OPEN_COMMANDS = frozenset({"MergeIntoHoodieTableCommand", "InsertIntoHiveDirCommand", "LoadDataCommand"})
 # Parts of the listener's job names, which are Spark's plan nodes in snake case.
@@ -148,7 +155,9 @@ def is_silent(run: RunState, execution: Execution) -> bool:
         # What an RDD saves, and a table of a database that nothing names.
         is_saving = execution.execution_id < 0 or any(not one.dataset.namespace for one in execution.outputs)
         return is_saving and bool(execution.command and execution.has_jobs and not run.content.outputs)
-    return run.content.is_streaming or any(command in run.content.job_name for command in _SILENT_COMMANDS)
+    name = run.content.job_name
+    is_v2_write = bool(run.content.inputs) and any(kind in name for kind in _V2_WRITES) and _NOOP not in name
+    return run.content.is_streaming or is_v2_write or any(command in name for command in _SILENT_COMMANDS)
 
 
 def write_of(content: RunContent, output: Observed, execution: Execution) -> Write | None:

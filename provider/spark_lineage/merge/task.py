@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from bisect import bisect
-from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from operator import attrgetter
 
 from msgspec import structs
 
+from spark_lineage.merge.counts import Counts
 from spark_lineage.merge.entity import Entity, Source, Sources
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.lineage import (
@@ -26,11 +25,9 @@ from spark_lineage.merge.lineage import (
     TaskLineage,
     TaskState,
     Transformation,
-    UnknownDatasets,
-    UnreadPart,
 )
 from spark_lineage.merge.observed import NO_TRANSFORMATION
-from spark_lineage.merge.outcome import is_silent, run_outcome
+from spark_lineage.merge.outcome import run_outcome
 from spark_lineage.merge.outcome import task_state as state_by
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.timeline import Timeline
@@ -84,12 +81,13 @@ def task_lineage(
         # The log of another application is no evidence of this one.
         state.log_name: bool(logs & known if known else logs),
     }
-    unread = Counter(part for execution in evidence.executions.values() for part in execution.unread)
-    unread.update(evidence.unnamed_files)
+    written = tuple(sorted((_output(entity, names) for entity in outputs), key=_by_name))
+    changes = timeline.journal.changes
+    counts = Counts(state, evidence, task_state, changes=changes, datasets=(*inputs, *written), is_logged=is_logged)
     return TaskLineage(
         state=task_state,
         inputs=inputs,
-        outputs=tuple(sorted((_output(entity, names) for entity in outputs), key=_by_name)),
+        outputs=written,
         attempted=tuple(
             sorted(
                 Attempt(entity.name, entity.attempt)
@@ -98,9 +96,9 @@ def task_lineage(
             )
         ),
         unconfirmed=tuple(sorted(entity.name for entity in outputs if entity.is_unconfirmed)),
-        catalog_changes=tuple(timeline.journal.changes),
-        unknown=_unknown(state, evidence),
-        unread=tuple(UnreadPart(part, unread[part]) for part in sorted(unread)),
+        catalog_changes=tuple(changes),
+        unknown=counts.unknown(),
+        unread=counts.unread(),
         actions=_actions(evidence, timeline, state, task_state, names) if has_actions else (),
         applications=tuple(sorted(applications, key=attrgetter("run_id"))),
         # Of several applications of a task, that of the last one by run id.
@@ -212,22 +210,6 @@ def _column_lineage(sources: Sources) -> ColumnLineage | None:
         return tuple(InputField(*at, tuple(sorted(hows[at] - {NO_TRANSFORMATION}))) for at in sorted(hows))
 
     return ColumnLineage(tuple((column, edges(column)) for column in sorted(filter(None, sources))), edges(None))
-
-
-def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, ...]:
-    """Return the commands that wrote something that neither the listener nor an event log names.
-
-    A micro-batch is none whose function wrote something that is known.
-    """
-    known = sorted((run.first, run.last) for run in evidence.runs.values() if run.content.outputs)
-    commands = Counter(
-        run.content.job_name
-        for run_id, run in evidence.runs.items()
-        if run_outcome(run, state) == "succeeded"
-        and is_silent(run, evidence.execution(run_id))
-        and not any(last <= run.last for _, last in known[bisect(known, (run.first,)) :][:1])
-    )
-    return tuple(UnknownDatasets(command, commands[command]) for command in sorted(commands))
 
 
 def _actions(

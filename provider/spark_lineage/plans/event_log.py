@@ -17,12 +17,14 @@ from typing import Any
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id
-from spark_lineage.merge.lineage import Application, ParentRun, Statistics
+from spark_lineage.merge.execution import Execution, LoggedApplication
+from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import by_name
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
+from spark_lineage.plans.accounting import Account, Accounts
+from spark_lineage.plans.applications import logged_application
 from spark_lineage.plans.content import PlanContent, read_plan, stream_command, streamed
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
@@ -128,6 +130,7 @@ class EventLogReader:
         self._latest = 0
         self._sums = TaskSums()
         self._tables = Tables()
+        self._accounts = Accounts()
         self._rdds = RddRows(self._tables)
         self._open: dict[int, Running] = {}
         self._ended: dict[str, list[Running]] = {}
@@ -164,7 +167,7 @@ class EventLogReader:
     def _of_application(self, event: events.ApplicationStart | events.ApplicationEnd) -> None:
         if isinstance(event, events.ApplicationStart):
             self._application_id, self._attempt_id = event.id or "", event.attempt_id or ""
-            self._application = self._begun(event)
+            self._application = logged_application(event, self._environment, self._version)
             self._say("APPLICATION", self._application_id, "RUNNING", event.millis)
         else:
             if self._application is not None and event.timestamp is not None:
@@ -213,24 +216,6 @@ class EventLogReader:
                 # The event has no time of its own.
                 self._say_end("STREAMING_QUERY", event.runId, event.exception, None)
 
-    def _begun(self, event: events.ApplicationStart) -> LoggedApplication | None:
-        if not event.id or event.millis is None:
-            return None
-        submitted, properties = self._environment.openlineage, self._environment.spark
-        application = Application(
-            run_id=submitted.get("applicationRunId") or logged_run_id(event.id, event.millis),
-            job_namespace=submitted.get("namespace") or "default",
-            job_name=submitted.get("appName") or event.name,
-            application_id=event.id,
-            spark_version=self._version or None,
-            master=properties.get("spark.master"),
-            deploy_mode=properties.get("spark.submit.deployMode"),
-        )
-        parent = None
-        if parent_id := submitted.get("parentRunId"):
-            parent = ParentRun(parent_id, submitted.get("parentJobNamespace", ""), submitted.get("parentJobName", ""))
-        return LoggedApplication(application, event.millis / 1000, parent=parent, attempt_id=self._attempt_id)
-
     def _say_end(self, subject: Subject, name: str, error: str | None, millis: int | None) -> None:
         self._say(subject, name, "FAILED" if error else "FINISHED", millis, error=error or "")
 
@@ -267,8 +252,9 @@ class EventLogReader:
         root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
         root = self._open.get(root_id)
         batch = root.content.traced if root is not None and root.known.query_id else UNTRACED
-        content = self._content(event, batch, root_id)
         run_id = _RUN_ID.search(event.description)
+        account = self._accounts.open(event, root.account if root is not None else None, is_batch=bool(run_id))
+        content = self._content(event, batch, account, root_id)
         known = Execution(
             self._application_id,
             event.executionId,
@@ -282,14 +268,15 @@ class EventLogReader:
         if is_told or _COMPACTION.match(event.description):
             # The command that it runs for names what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
-        running = Running(known, content, printed, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {})
+        metrics = event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
+        running = Running(known, content, printed, account, metrics=metrics)
         # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
         for identity, around in self._open.items():
             if identity != event.executionId and root_id in {identity, around.known.root_execution_id}:
                 around.inside.append(running)
         self._open[event.executionId] = running
 
-    def _content(self, event: events.ExecutionStart, batch: Traced, root_id: int) -> PlanContent:
+    def _content(self, event: events.ExecutionStart, batch: Traced, account: Account, root_id: int) -> PlanContent:
         content, trouble = PlanContent(), ""
         if _CUT.search(event.physicalPlanDescription):
             trouble = "a plan cut by spark.sql.maxPlanStringLength"
@@ -304,7 +291,7 @@ class EventLogReader:
             # Plans have no specification, and sources may print in theirs what they like.
             trouble = "not a known plan"
             log.debug("Set aside the plan of execution %d: %s", event.executionId, type(error).__name__)
-        if content.traced.is_cut and not content.is_bookkeeping:
+        if content.traced.is_cut and not (content.is_bookkeeping or account.is_of_delta_log):
             trouble = trouble or "a plan cut by spark.sql.debug.maxToStringFields"
         if trouble:
             self.counts.add(trouble)
@@ -317,6 +304,7 @@ class EventLogReader:
             return
         if isinstance(event, events.AdaptiveUpdate):
             running.metrics = event.sparkPlanInfo.written()
+            running.account.add(event.sparkPlanInfo)
         else:
             found = ((running.metrics.get(accumulator), value) for accumulator, value in event.accumUpdates)
             running.written |= {name: value for name, value in found if name is not None}
@@ -367,6 +355,7 @@ class EventLogReader:
         inside = [each.whole for each in running.inside]
         known, content = running.known, running.content.fed(running.rows).completed(inside, self._tables.names)
         command, inputs, outputs, output_mode = content.command, content.inputs, content.outputs, content.output_mode
+        sink = ""
         if progress is not None:
             is_batch = known.root_execution_id == known.execution_id and not content.is_bookkeeping
             sink = progress.sink.description if progress.sink and is_batch else ""
@@ -391,6 +380,7 @@ class EventLogReader:
             is_whole=content.is_whole,
             unread=(*running.content.unread, *running.rows.parts, *unread_columns(content, outputs)),
             has_rdds=content.rows.is_of_dataset,
+            unnamed=running.account.remaining(inputs, outputs, sink, is_failed=known.is_failed),
             statement=content.statement,
             queries=queries_among(inputs),
         )

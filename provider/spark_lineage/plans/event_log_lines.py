@@ -41,6 +41,7 @@ _SAVING_FILES = re.compile(r'"name":"(?P<method>saveAs\w+)"')
 # What an RDD is called that has no name: by its class.
 _CLASS_NAME = re.compile(r"\w+RDD\Z")
 _millis: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Millis | None)
+_text = msgspec.json.Decoder(str)
 
 
 class _Event(Struct, gc=False, tag_field="Event"):
@@ -90,9 +91,16 @@ class PlanMetadata(Struct, frozen=True, gc=False):
 
 
 class PlanInfo(Struct, gc=False):
+    nodeName: str = ""
+    simpleString: Raw = Raw(b'""')
     children: list[PlanInfo] = []
     metrics: list[Metric] = []
     metadata: PlanMetadata = PlanMetadata()
+
+    @property
+    def described(self) -> str:
+        """The node as one line (``simpleString``), decoded where it is looked at: some have thousands of columns."""
+        return _text.decode(self.simpleString)
 
     def located(self) -> Iterator[str]:
         """Return where the scans of the plan read."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.observed import Observed
+from spark_lineage.plans.accounting import Account
 from spark_lineage.plans.content import PlanContent
 from spark_lineage.plans.event_log_lines import JobStart
 from spark_lineage.plans.rdds import NO_ROWS, RddRows, Rows
@@ -15,12 +16,14 @@ from spark_lineage.plans.rdds import NO_ROWS, RddRows, Rows
 class Running:
     """An execution that has started: what is known of it, its plan, and those inside of it.
 
-    ``content`` is what counts of its plan, ``printed`` all of it; ``rows`` are those of RDDs that its jobs read.
+    ``content`` is what counts of its plan, ``printed`` all of it, ``account`` its leaves and writes; ``rows`` are those of
+    RDDs that its jobs read.
     """
 
     known: Execution
     content: PlanContent
     printed: PlanContent
+    account: Account
     rows: Rows = NO_ROWS
     inside: list[Running] = field(default_factory=list)
     metrics: dict[int, str] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from spark_lineage.settings.values import (
     Patterns,
     PolicyRules,
     Ports,
+    Required,
     RoomBytes,
     SettingError,
     StartDatasets,
@@ -80,9 +81,10 @@ class Settings:
         "Whether lineage is collected. When False, the operator is a plain ``SparkSubmitOperator``.",
         example="False",
     )
-    lineage_required: bool = _setting(
+    lineage_required: Required = _setting(
         False,
-        "Whether a task fails if its lineage could not be collected. When False, the log says why.",
+        "Whether a task fails if its lineage could not be collected. When False, the log says why. ``complete``: also "
+        "if its event counts anything as unknown or not understood.",
         example="True",
     )
     lineage_dir: str = _setting(
@@ -354,6 +356,7 @@ ARGUMENTS = tuple(setting.name for setting in fields(Settings) if setting.metada
 # By the annotation of the field, which is text because of the __future__ import.
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "bool": values.boolean,
+    "Required": values.required,
     "float": values.number,
     "WaitSeconds": values.wait_seconds,
     "RoomBytes": values.wait_seconds,

@@ -84,7 +84,7 @@ class TaskSettings:
             (one,) = Settings.each(self.places.arguments, self.places.extra, option, only="lineage_required")
         except Exception:
             return False
-        return one.value is True
+        return one.value is True or one.value == "complete"
 
 
 def section_settings(logger: Log) -> Settings:

@@ -14,6 +14,8 @@ Evidence = Literal["auto", "both", "event_log", "listener"]
 CollectLogBy = Literal["auto", "directory", "event_log", "history"]
 # Also how the events of the listener come.
 CollectBy = Literal[CollectLogBy, "receiver", "driver_log", "kafka"]
+# Whether a task fails without lineage: never, if none came, or if any of it is unknown too.
+Required = bool | Literal["complete"]
 # What the START of a run repeats of the last end of its task.
 StartDatasets = Literal["inputs", "all", "none"]
 # Ids of Airflow connections of type ``openlineage``.
@@ -46,6 +48,16 @@ def boolean(value: Any, place: str) -> bool:
     if text in ("false", "0", "no", "off", "f", "n"):
         return False
     raise SettingError(f"{place} is {_shown(value)}; give true or false")
+
+
+def required(value: Any, place: str) -> Required:
+    """Read true, false or ``complete``."""
+    if str(value).strip().lower() == "complete":
+        return "complete"
+    try:
+        return boolean(value, place)
+    except SettingError as error:
+        raise SettingError(f"{error}, or complete") from None
 
 
 def number(value: Any, place: str) -> float:

@@ -30,7 +30,7 @@ from spark_lineage.launch.bounded_run import (
 )
 from spark_lineage.launch.launch import Launch, with_application
 from spark_lineage.launch.line import LineCounts
-from spark_lineage.launch.log import Guard, LineageRequiredError, Log, log_lineage, log_status, nothing_came
+from spark_lineage.launch.log import Guard, LineageRequiredError, Log, log_lineage, log_status, nothing_came, unmet
 from spark_lineage.launch.retention import remove_if_empty
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import reported_end, task_state
@@ -305,13 +305,12 @@ class LineageSession:
     def _tell(self, collecting: Collecting, lineage: TaskLineage, error: BaseException | None) -> None:
         """Give the lineage to the backends, the listeners and the log.
 
-        :raises LineageRequiredError: when there is none, and the task asked to fail then; its event says so, too
+        :raises LineageRequiredError: when the task asked for more lineage than there is; its event says so, too
         """
         collector = collecting.collector
         is_lacking = not (collector.counts.read or collector.state.logged) and self._is_injected and collecting.is_whole
         lacking = LineageRequiredError(self._nothing_came(collector)) if is_lacking else None
-        is_failing = lacking is not None and error is None and self._task.settings.lineage_required
-        failure = lacking if is_failing else error
+        failure = error or unmet(lineage, lacking, required=self._task.settings.lineage_required)
         if self._events is not None:
             self._events.end(lineage, collector.counts, failure, self._handle.directory, str(lacking or ""))
         self._watching.ended(lineage, reported_end(lineage.state, failure), failure)
@@ -322,10 +321,10 @@ class LineageSession:
         elif lacking is None:
             has_listener = self._injection is not None and self._injection.prepared.has_listener
             log_lineage(lineage, collector.counts, self._log, self._handle.launch if has_listener else None)
-        elif is_failing:
-            raise lacking
-        else:
+        elif failure is error:
             self._log.warning(str(lacking))
+        if failure is not None and failure is not error:
+            raise failure
 
     def _nothing_came(self, collector: DirectoryCollector) -> str:
         has_listener = self._injection is None or self._injection.prepared.has_listener

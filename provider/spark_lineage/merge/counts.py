@@ -1,0 +1,161 @@
+"""Counts what no evidence names: the commands whose targets are unknown, and the parts of plans that were not read."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from spark_lineage.merge.accounting import PlanPart, left_over
+from spark_lineage.merge.evidence import Evidence
+from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, TaskState, UnknownDatasets, UnreadPart
+from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.outcome import is_silent, run_outcome
+from spark_lineage.merge.state import LineageState
+
+# Commands after which rows of the table are as they were, so that each column comes from itself as well.
+_LEAVING_ROWS = frozenset({
+    *("DeleteCommand", "DeleteFromTable", "MergeIntoCommand", "RestoreTableCommand", "WriteDelta"),
+    *("DeleteHoodieTableCommand", "UpdateHoodieTableCommand"),
+})  # fmt: skip
+# The rows of an RDD have columns that code made.
+_RDD = "Scan ExistingRDD"
+_ITS_DATABASE = ": its database"
+
+
+class Counts:
+    """What is counted of one task.
+
+    :param changes: what it did to the catalog
+    :param datasets: its inputs and outputs
+    :param is_logged: whether the event log of a running stream goes on
+    """
+
+    def __init__(
+        self,
+        state: LineageState,
+        evidence: Evidence,
+        task_state: TaskState,
+        *,
+        changes: Sequence[CatalogChange],
+        datasets: Iterable[DatasetLineage],
+        is_logged: bool,
+    ) -> None:
+        self._state = state
+        self._changes = changes
+        self._tables = {name.casefold() for one in datasets for name in (one.dataset.name, *_tables(one))}
+        self._evidence = evidence
+        self._is_over = task_state == "COMPLETE" and not is_logged
+        self._silent = list(self._silent_runs())
+        self._left = dict(self._left_over())
+
+    def unknown(self) -> tuple[UnknownDatasets, ...]:
+        """Return the commands that wrote something that neither the listener nor an event log names."""
+        runs = self._evidence.runs
+        commands = Counter(runs[run_id].content.job_name for run_id in self._silent)
+        silent = set(self._silent)
+        for run_id in self._left.keys() - silent:
+            parts = (part.name for part in self._left[run_id] if part.needs == "output")
+            commands.update(f"{name} to an unknown sink" for name in parts)
+        return tuple(UnknownDatasets(command, commands[command]) for command in sorted(commands))
+
+    def unread(self) -> tuple[UnreadPart, ...]:
+        """Return what was not understood of plans, the leaves that nothing names, and the ends that are missing."""
+        executions = self._evidence.executions
+        parts = Counter(part for one in executions.values() for part in one.unread)
+        parts.update(self._evidence.unnamed_files)
+        counted = {part.removesuffix(_ITS_DATABASE) for part in parts}
+        for left in self._left.values():
+            parts.update(part.name for part in left if part.needs != "output" and counted.isdisjoint(part.sources))
+        parts.update(self._without_end())
+        parts.update(self._without_columns())
+        parts.update(self._in_doubt())
+        parts.update(f"{change.name}: its location" for change in self._changes if self._is_nowhere(change))
+        return tuple(UnreadPart(part, parts[part]) for part in sorted(parts))
+
+    def _silent_runs(self) -> Iterator[str]:
+        """Return the runs that wrote something without a name.
+
+        A micro-batch is none whose function wrote something that is known.
+        """
+        runs = self._evidence.runs
+        known = sorted((run.first, run.last) for run in runs.values() if run.content.outputs)
+        for run_id, run in runs.items():
+            if (
+                run_outcome(run, self._state) == "succeeded"
+                and is_silent(run, self._evidence.execution(run_id))
+                and not any(last <= run.last for _, last in known[bisect(known, (run.first,)) :][:1])
+            ):
+                yield run_id
+
+    def _left_over(self) -> Iterator[tuple[str, list[PlanPart]]]:
+        """Return the leaves and writes of each execution that no dataset of its run, or of those around it, is."""
+        executions = self._evidence.executions
+        around: dict[tuple[str, str, int], list[str]] = defaultdict(list)
+        for run_id, one in executions.items():
+            around[one.root_key].append(run_id)
+        for run_id, one in executions.items():
+            if one.unnamed:
+                yield run_id, self._unaccounted(run_id, around[one.root_key])
+
+    def _unaccounted(self, run_id: str, group: Iterable[str]) -> list[PlanPart]:
+        execution = self._evidence.execution(run_id)
+        contents = [self._evidence.runs[each].content for each in group]
+        read = _named(one for content in contents for one in content.inputs)
+        written = _named(one for content in contents for one in content.outputs)
+        # A leaf of which only the node is known is none of the datasets that the plan names for other leaves.
+        logged = {one.dataset for one in execution.inputs}
+        fresh = [one for one in read if one.dataset not in logged]
+        is_listened = run_id in self._state.runs
+        known, own = (left_over(execution.unnamed, each, written, is_listened=is_listened) for each in (read, fresh))
+        left = [part for part in execution.unnamed if part in (own if part.is_own else known)]
+        # The listener may name a dataset that the plan does not, and no column of it.
+        sources = {edge[1] for one in written for edge in one.edges}
+        if written and sources.isdisjoint(one.dataset for one in fresh):
+            named = (part for part in execution.unnamed if part.is_own and part not in left and part.name != _RDD)
+            left += [PlanPart(f"{part.name}: its columns", "nothing") for part in named]
+        return left
+
+    def _without_end(self) -> Iterator[str]:
+        """Return the SQL executions of a task that has succeeded that neither source saw the end of."""
+        for run_id, one in self._evidence.executions.items() if self._is_over else ():
+            is_of_data = one.execution_id >= 0 and bool(one.inputs or one.outputs or one.unnamed)
+            if is_of_data and run_outcome(self._evidence.runs[run_id], self._state) == "open":
+                yield f"{one.command or 'query'}: its end"
+
+    def _without_columns(self) -> Iterator[str]:
+        """Return the commands that leave rows of a table as they are, of which some columns are not known."""
+        for run_id, one in self._evidence.executions.items():
+            if one.command in _LEAVING_ROWS and any(map(_lacks_columns, self._evidence.runs[run_id].content.outputs)):
+                yield f"{one.command}: the columns that it leaves"
+
+    def _in_doubt(self) -> Iterator[str]:
+        """Return the writes with mode ``ignore`` that ran a job, of which nothing says what they wrote."""
+        for run_id, one in self._evidence.executions.items():
+            is_alone = run_id not in self._state.runs and one.mode == "Ignore" and one.has_jobs
+            if is_alone and any(output.statistics is None for output in one.outputs):
+                yield f"{one.command}: whether it wrote"
+
+    def _is_nowhere(self, change: CatalogChange) -> bool:
+        """Whether a table was made and is there at the end, and nothing says where."""
+        if (change.change, change.object_type, change.is_ignored) != ("CREATE", "TABLE", False):
+            return False
+        # Spark knows no case of names.
+        name = change.name.casefold()
+        later = [each for each in self._changes if each.change in {"DROP", "RENAME"} and each.time >= change.time]
+        gone = {former.casefold() for each in later for former in (each.name, each.previous_name or "")}
+        return change.dataset.name == change.name and name not in gone | self._tables
+
+
+def _tables(one: DatasetLineage) -> list[str]:
+    return [link.name for link in one.symlinks]
+
+
+def _named(observed: Iterable[Observed]) -> list[Observed]:
+    return [one for one in observed if one.dataset.namespace]
+
+
+def _lacks_columns(output: Observed) -> bool:
+    """Whether a column of a table whose rows are kept does not come from itself, as far as is known."""
+    copied = {column for column, source, field, _ in output.edges if source == output.dataset and field == column}
+    return not output.schema or any(field.name not in copied for field in output.schema)

@@ -1,0 +1,171 @@
+"""The rules of the accounts: which nodes of a plan need no dataset, which write, and why; each rule has one class.
+
+``accounting`` counts what no rule names: a class that a new release adds is counted until somebody has looked at it.
+Names are those of classes in ``sparkPlanInfo``, without ``Exec`` and without the ``Execute`` that wraps a command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from spark_lineage.merge.accounting import Need
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _rules(*groups: tuple[str, str]) -> Mapping[str, str]:
+    """Return the reason of each class, by its name."""
+    return {name: reason for reason, names in groups for name in names.split()}
+
+
+LEAVES: Mapping[str, str] = _rules(
+    ("its rows are in the plan", "LocalTableScan OneRowRelation EmptyRelation"),
+    ("Spark counts its rows out", "Range"),
+    ("another node of the plan has what it repeats", "ReusedExchange ReusedSubquery UnionLoopRef"),
+    ("the command that it gives the rows of is an execution itself", "CommandResult"),
+)
+"""Leaves that read no dataset."""
+
+RELATIONS: Mapping[str, str] = _rules(
+    ("Spark makes its rows by the clock", "RateStreamTable RatePerMicroBatchTable"),
+    ("what a client sends to a port has no name", "TextSocketTable"),
+    ("its rows are in the plan", "MemoryStreamTable"),
+)
+"""Sources of streams that read no dataset, by the class that a scan names."""
+
+INDEXES: Mapping[str, str] = _rules(("Delta reads its own log to find the files of a table", "DeltaLogFileIndex"))
+"""Indexes of files whose scans read no dataset."""
+
+METADATA_SCAN = re.compile(r"BatchScan .+/metadata/[^/]+\.metadata\.json#\w+", re.DOTALL)
+"""Scans by which Iceberg reads its own metadata to find the files of a table: no dataset is called by such a file."""
+
+RDDS: Mapping[str, str] = _rules(
+    ("the program gave the rows", "ParallelCollectionRDD"),
+    ("it has no rows", "EmptyRDD"),
+)
+"""RDDs at the root of others that read no dataset."""
+
+SINKS: Mapping[str, str] = _rules(
+    ("the driver keeps the rows", "MemoryStreamingWrite MemorySink MemoryPlan"),
+    ("the driver prints the rows", "ConsoleWrite ConsoleWriter ConsoleTable ConsoleSink"),
+    ("it writes nothing", "NoopWrite NoopBatchWrite NoopStreamingWrite NoopTable"),
+    ("what the function writes is an execution itself", "ForeachBatchSink"),
+)
+"""Targets of writes that are no dataset, by the class that a write or the progress of a query names."""
+
+MEMORY_SINKS = frozenset({"MemoryStreamingWrite", "MemorySink"})
+"""Targets whose rows Spark gives back as a ``LocalTableScan`` without a name."""
+
+MAINTENANCE: Mapping[str, str] = _rules(
+    (
+        "it computes statistics",
+        "AnalyzeColumnCommand AnalyzePartitionCommand AnalyzeTableCommand AnalyzeTablesCommand",
+    ),
+    (
+        "it arranges or removes files of a table, whose rows stay",
+        """ConvertToDeltaCommand DeltaGenerateCommand DeltaReorgTableCommand OptimizeTableCommand
+        RowTrackingBackfillCommand RowTrackingUnBackfillCommand VacuumTableCommand
+        RewriteDataFilesProcedure RewriteManifestsProcedure RewritePositionDeleteFilesProcedure
+        RemoveOrphanFilesProcedure ExpireSnapshotProcedure ExpireSnapshotsProcedure""",
+    ),
+    (
+        "it shows the log of a table",
+        """DescribeDeltaDetailCommand DescribeDeltaHistoryCommand ShowDeltaPartitionsCommand
+        ShowDeltaTableColumnsCommand""",
+    ),
+)
+"""Commands whose own executions read and write no more than the table or its log."""
+
+COMMANDS: Mapping[str, str] = {
+    **MAINTENANCE,
+    **_rules(
+        (
+            "it shows something",
+            """DescribeColumn DescribeColumnCommand DescribeDatabaseCommand DescribeFunctionCommand DescribeNamespace
+            DescribeProcedureCommand DescribeQueryCommand DescribeRelationJsonCommand DescribeTable
+            DescribeTableCommand DescribeTablePartition DescribeV2View DescribeV2ViewColumn ExplainCommand
+            ExplainOnlySparkPlan ListArchivesCommand ListFilesCommand ListJarsCommand ShowCatalogsCommand
+            ShowCollationsCommand ShowColumns ShowColumnsCommand ShowCreateTable ShowCreateTableAsSerdeCommand
+            ShowCreateTableCommand ShowCreateV2View ShowCurrentNamespaceCommand ShowFunctions ShowFunctionsCommand
+            ShowNamespaces ShowNamespacesCommand ShowPartitions ShowPartitionsCommand ShowProceduresCommand
+            ShowTablePartition ShowTableProperties ShowTablePropertiesCommand ShowTables ShowTablesCommand
+            ShowTablesExtended ShowV2ViewColumns ShowV2ViewProperties ShowV2Views ShowViews ShowViewsCommand
+            StreamingExplainCommand""",
+        ),
+        (
+            "it sets something of the session",
+            """AddArchivesCommand AddFilesCommand AddJarsCommand CloseCursor CreateTempViewUsing CreateVariable
+            DeclareCursor DropTempViewCommand DropVariable FetchCursor MultiResult OpenCursor ResetCommand
+            SetCatalogAndNamespace SetCatalogCommand SetCommand SetNamespaceCommand SetPathCommand SetVariable""",
+        ),
+        (
+            "it keeps or forgets a copy in memory",
+            """CacheTable CacheTableAsSelect ClearCacheCommand RefreshFunctionCommand RefreshResource RefreshTable
+            RefreshTableCommand UncacheTable""",
+        ),
+        (
+            "it changes the catalog, and no row",
+            """AddCheckConstraint AddPartition AddPartitionField AlterDatabasePropertiesCommand
+            AlterDatabaseSetLocationCommand AlterNamespaceSetProperties AlterTable AlterTableAddColumnsCommand
+            AlterTableAddColumnsDeltaCommand AlterTableAddConstraintDeltaCommand AlterTableAddPartitionCommand
+            AlterTableChangeColumnCommand AlterTableChangeColumnDeltaCommand AlterTableClusterByDeltaCommand
+            AlterTableDropColumnsDeltaCommand AlterTableDropConstraintDeltaCommand AlterTableDropFeatureDeltaCommand
+            AlterTableDropPartitionCommand AlterTableRenameCommand AlterTableRenamePartitionCommand
+            AlterTableReplaceColumnsDeltaCommand AlterTableSerDePropertiesCommand AlterTableSetLocationCommand
+            AlterTableSetLocationDeltaCommand AlterTableSetPropertiesCommand AlterTableSetPropertiesDeltaCommand
+            AlterTableUnsetPropertiesCommand AlterTableUnsetPropertiesDeltaCommand AlterV2View
+            AlterV2ViewSchemaBinding AlterV2ViewSetProperties AlterV2ViewUnsetProperties AlterViewAsCommand
+            AlterViewSchemaBindingCommand AtomicReplaceTable CreateDataSourceTableCommand CreateDatabaseCommand
+            CreateFunctionCommand CreateHoodieTableCommand CreateIndex CreateMetricViewCommand CreateNamespace
+            CreateOrReplaceBranch CreateOrReplaceTag CreateSQLFunctionCommand CreateTable CreateTableCommand
+            CreateTableLike CreateTableLikeCommand CreateV2MetricView CreateV2View CreateViewCommand DropBranch
+            DropDatabaseCommand DropFunctionCommand DropIdentifierFields DropIndex DropNamespace DropPartition
+            DropPartitionField DropTable DropTableCommand DropTag DropV2View DropView RenamePartition RenameTable
+            RenameV2View RepairTableCommand ReplacePartitionField ReplaceTable SetIdentifierFields
+            SetNamespaceCollationCommand SetWriteDistributionAndOrdering TruncateDeltaTableCommand TruncatePartition
+            TruncateTable TruncateTableCommand UnsetNamespacePropertiesCommand""",
+        ),
+        (
+            "it makes a snapshot that is there the current one",
+            """CherrypickSnapshotProcedure FastForwardBranchProcedure PublishChangesProcedure
+            RollbackToSnapshotProcedure RollbackToTimestampProcedure SetCurrentSnapshotProcedure""",
+        ),
+        ("the system of the source runs it", "ExternalCommandExecutor"),
+        ("the write that it makes is an execution itself", "SaveAsV1TableCommand"),
+    ),
+}
+"""Commands that write no row."""
+
+WRITES = _names("""
+    AppendData AppendDataExecV1 AtomicCreateTableAsSelect AtomicReplaceTableAsSelect CloneTableCommand
+    CreateDataSourceTableAsSelectCommand CreateDeltaTableCommand CreateHiveTableAsSelectCommand CreateTableAsSelect
+    DeleteCommand DeleteFromTable DeleteHoodieTableCommand DeltaDynamicPartitionOverwriteCommand
+    DeltaInsertReplaceOnOrUsingCommand InsertIntoDataSourceCommand InsertIntoDataSourceDirCommand
+    InsertIntoHadoopFsRelationCommand InsertIntoHiveDirCommand InsertIntoHiveTable InsertIntoHoodieTableCommand
+    InsertOnlyMerge LoadDataCommand MergeIntoCommand MergeIntoHoodieTableCommand OverwriteByExpression
+    OverwriteByExpressionExecV1 OverwritePartitionsDynamic ReplaceData ReplaceTableAsSelect RestoreTableCommand
+    SaveIntoDataSourceCommand UpdateCommand UpdateHoodieTableCommand WriteDelta WriteIntoDelta
+    WriteToContinuousDataSource WriteToDataSourceV2
+""")
+"""Nodes that write to a dataset."""
+
+
+class Hidden(NamedTuple):
+    """What the plan of a command hides, if the node has a ``sign`` in it, and what has to stand for that."""
+
+    part: str
+    needs: Need
+    sign: str = ""
+
+
+HIDDEN: Mapping[str, Hidden] = {
+    # Iceberg's changes are printed as classes without names.
+    "AlterTable": Hidden("the column that it renames", "listener", "TableChange$RenameColumn@"),
+    # The plan has the ids of columns, and neither the source nor its columns.
+    "MergeIntoHoodieTableCommand": Hidden("its source", "nothing"),
+}
+"""Commands whose plans say less than lineage needs."""
