@@ -136,4 +136,4 @@ def test_rows_that_a_delete_leaves_are_counted_where_no_plan_has_their_columns(
     if is_written:
         write(program, TABLE, SOURCE, {"a": "x"})
     program.log(command="DeleteFromTable", outputs=(Observed(TABLE, LINK),), has_jobs=True, is_failed=is_failed)
-    assert [one.part for one in program.lineage().unread] == ["DeleteFromTable: the columns of its table"] * unread
+    assert [one.part for one in program.lineage().unread] == ["DeleteFromTable: the columns that it leaves"] * unread

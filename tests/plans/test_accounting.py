@@ -12,7 +12,7 @@ from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.accounting import Account, Accounts
 from spark_lineage.plans.accounting_rules import COMMANDS, LEAVES, WRITES
-from spark_lineage.plans.event_log_lines import ExecutionStart, Rdd
+from spark_lineage.plans.event_log_lines import ExecutionStart
 
 ORDERS = Observed(DatasetName("file", "/lake/orders.csv"))
 OUT = Observed(DatasetName("file", "/lake/out"))
@@ -154,37 +154,6 @@ def test_write_to_an_unknown_sink_is_left() -> None:
 def test_rules_are_disjoint() -> None:
     assert not WRITES & (COMMANDS.keys() | LEAVES.keys())
     assert all({**COMMANDS, **LEAVES}.values())
-
-
-class TestRdds:
-    PLAN = node(INSERT, node("Scan ExistingRDD", text="Scan ExistingRDD[a#1]"))
-
-    def left(self, name: str, scope: str = "", inputs: tuple[Observed, ...] = (), **more: Any) -> list[str]:
-        accounts = Accounts()
-        accounts.configure("/lake")
-        account = opened(self.PLAN, accounts, **more)
-        account.ran([Rdd(name=name, scope=f'{{"id":"1","name":"{scope}"}}')])
-        return left(account, inputs, (OUT,))
-
-    def test_rows_of_the_program_are_not_left(self) -> None:
-        assert self.left("ParallelCollectionRDD", "parallelize") == []
-
-    def test_file_is_left_unless_it_is_named(self) -> None:
-        assert self.left("orders.csv", "textFile") == ["Scan ExistingRDD"]
-        assert self.left("orders.csv", "textFile", (ORDERS,)) == []
-
-    def test_rows_of_another_plan_are_left(self) -> None:
-        assert self.left("FileScanRDD", "Scan csv ") == ["Scan ExistingRDD"]
-
-    def test_columns_behind_a_checkpoint_are_left(self) -> None:
-        assert self.left("ReliableCheckpointRDD", "checkpoint") == ["Scan ExistingRDD of a checkpoint: its columns"]
-
-    def test_rows_of_a_micro_batch_are_not_left(self) -> None:
-        around = opened(node("Range"))
-        assert self.left("FileScanRDD", "Scan csv ", around=around, is_batch=True) == []
-
-    def test_execution_without_a_job_has_read_nothing(self) -> None:
-        assert left(opened(self.PLAN), (), (OUT,)) == []
 
 
 class TestLocalRows:

@@ -6,7 +6,7 @@ is how the two are recognised as one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import structs
 
@@ -117,13 +117,10 @@ def run_of(execution: Execution) -> RunState:
     return RunState(execution.started, ended, _seen(execution), content)
 
 
-def with_declared_names(
-    execution: Execution, declared: tuple[Observed, ...], described: Collection[DatasetName] = ()
-) -> Execution:
+def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) -> Execution:
     """Return an execution without events of the listener, with the names that are declared for its tables.
 
     What a plan reads without a name that fits is unread, and columns of a table that neither it nor others name:
-    ``described`` are the tables whose columns plans name.
     """
     execution = with_queries(execution, declared)
     names = _fitting((*execution.inputs, *execution.outputs), declared)
@@ -137,19 +134,10 @@ def with_declared_names(
         # A logical relation has no name, and no execution inside of the command says what it reads. One that failed
         # before its first job has read nothing.
         unread = [f"{execution.command}: its inputs"]
-    unread += _unnamed_columns(execution, described)
+    if execution.statement is not None and execution.statement.has_unnamed_columns:
+        unread.append(f"{execution.command}: a column that it renames or drops")
     outputs = tuple(renamed(output, names) for output in named.outputs)
     return structs.replace(named, outputs=outputs, unread=(*named.unread, *unread))
-
-
-def _unnamed_columns(execution: Execution, described: Collection[DatasetName]) -> Iterator[str]:
-    """Return what a plan does not name of the columns of a table that a command changes, or whose rows it leaves."""
-    if execution.statement is not None and execution.statement.has_unnamed_columns:
-        yield f"{execution.command}: a column that it renames or drops"
-    if execution.command in _LEAVING and not execution.is_failed:
-        for output in execution.outputs:
-            if output.dataset not in described:
-                yield f"{execution.command}: the columns of its table"
 
 
 def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Execution:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from spark_lineage.merge.accounting import PlanPart, left_over
 from spark_lineage.merge.evidence import Evidence
@@ -12,6 +12,7 @@ from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, TaskState
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.outcome import is_silent, run_outcome
 from spark_lineage.merge.state import LineageState
+from spark_lineage.naming.identity import DatasetName
 
 # Commands after which rows of the table are as they were, so that each column comes from itself as well.
 _LEAVING_ROWS = frozenset({
@@ -125,8 +126,11 @@ class Counts:
 
     def _without_columns(self) -> Iterator[str]:
         """Return the commands that leave rows of a table as they are, of which some columns are not known."""
+        runs = self._evidence.runs
+        described = {one.dataset for run in runs.values() for one in run.content.outputs if one.schema}
         for run_id, one in self._evidence.executions.items():
-            if one.command in _LEAVING_ROWS and any(map(_lacks_columns, self._evidence.runs[run_id].content.outputs)):
+            is_leaving = one.command in _LEAVING_ROWS and not one.is_failed
+            if is_leaving and any(_lacks_columns(output, described) for output in runs[run_id].content.outputs):
                 yield f"{one.command}: the columns that it leaves"
 
     def _in_doubt(self) -> Iterator[str]:
@@ -155,7 +159,12 @@ def _named(observed: Iterable[Observed]) -> list[Observed]:
     return [one for one in observed if one.dataset.namespace]
 
 
-def _lacks_columns(output: Observed) -> bool:
-    """Whether a column of a table whose rows are kept does not come from itself, as far as is known."""
+def _lacks_columns(output: Observed, described: Collection[DatasetName]) -> bool:
+    """Whether a column of a table whose rows are kept does not come from itself, as far as is known.
+
+    :param described: the tables that something in the task has written with their columns
+    """
+    if not output.schema:
+        return output.dataset not in described
     copied = {column for column, source, field, _ in output.edges if source == output.dataset and field == column}
-    return not output.schema or any(field.name not in copied for field in output.schema)
+    return any(field.name not in copied for field in output.schema)

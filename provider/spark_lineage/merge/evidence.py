@@ -149,10 +149,9 @@ class Evidence:
         of_plans = (one for each in logged.values() if each.execution_id >= 0 for one in each.inputs)
         read = {one.dataset for one in of_plans if not is_lines(one)}
         declared = by_name(observed_in({run_id: run for run_id, run in state.runs.items() if run.content.is_declared}))
-        described = {one.dataset for each in logged.values() for one in each.outputs if one.schema}
         for key in sorted(logged.keys() - {one.key for one in executions.values()}):
             run_id = "/".join((key[0], *filter(None, key[1:2]), str(key[2])))
-            executions[run_id] = with_declared_names(without_inference(logged[key], read), declared, described)
+            executions[run_id] = with_declared_names(without_inference(logged[key], read), declared)
             runs[run_id] = run_of(executions[run_id])
         superseded = state.superseded()
         for run_id, one in executions.items() if superseded else ():

@@ -43,12 +43,6 @@ INDEXES: Mapping[str, str] = _rules(("Delta reads its own log to find the files 
 METADATA_SCAN = re.compile(r"BatchScan .+/metadata/[^/]+\.metadata\.json#\w+", re.DOTALL)
 """Scans by which Iceberg reads its own metadata to find the files of a table: no dataset is called by such a file."""
 
-RDDS: Mapping[str, str] = _rules(
-    ("the program gave the rows", "ParallelCollectionRDD"),
-    ("it has no rows", "EmptyRDD"),
-)
-"""RDDs at the root of others that read no dataset."""
-
 SINKS: Mapping[str, str] = _rules(
     ("the driver keeps the rows", "MemoryStreamingWrite MemorySink MemoryPlan"),
     ("the driver prints the rows", "ConsoleWrite ConsoleWriter ConsoleTable ConsoleSink"),

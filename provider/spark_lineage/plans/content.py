@@ -260,6 +260,8 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
     if command.name in ROW_COMMANDS:
         target = command.target.dataset
         changed = Observed(target, command.target.symlinks)
+        # A relation of a logical plan has the table's name alone.
+        inputs = tuple(one for one in inputs if one.symlinks.isdisjoint(changed.symlinks))
         traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
         return PlanContent(command, by_name([*inputs, changed]), traced, unread=(*plan.unread, *traced.unread))
     named = (_ID.findall(text) for node in plan.walk() for text in node.fields.values())

@@ -16,8 +16,8 @@ from spark_lineage.plans.rdds import NO_ROWS, RddRows, Rows
 class Running:
     """An execution that has started: what is known of it, its plan, and those inside of it.
 
-    ``content`` is what counts of its plan, ``printed`` all of it, ``account`` its leaves and writes; ``rows`` are those of
-    RDDs that its jobs read.
+    ``content`` is what counts of its plan, ``printed`` all of it, ``account`` its leaves and writes; ``rows`` are those
+    of RDDs that its jobs read.
     """
 
     known: Execution
