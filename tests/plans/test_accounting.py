@@ -189,13 +189,6 @@ class TestHidden:
         change = "AlterTable SparkCatalog@1f, db.t, [org.apache.spark.sql.connector.catalog.TableChange$RenameColumn@2]"
         assert left(opened(node("AlterTable", text=change))) == ["AlterTable: the column that it renames"]
 
-    def test_columns_that_a_merge_adds(self) -> None:
-        text = "== Physical Plan ==\n\n(2) MergeIntoCommand\nArguments: SubqueryAlias s, StructType(), {}\n\n"
-        plan = node("Execute MergeIntoCommand")
-        evolving, plain = (opened(plan, physicalPlanDescription=text.format(word)) for word in ("true", "false"))
-        assert left(evolving, (), (OUT,)) == ["MergeIntoCommand: the columns that it adds"]
-        assert left(plain, (), (OUT,)) == []
-
 
 def test_execution_that_succeeds_without_a_plan_is_left() -> None:
     account = opened(node(""))

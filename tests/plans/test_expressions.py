@@ -6,7 +6,7 @@ import pytest
 
 from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.plans.expressions import CONDITIONAL, TRANSFORMATION, WINDOW, is_expression, references
-from spark_lineage.plans.lists import Defined, arguments, defined, elements, outputs
+from spark_lineage.plans.lists import UNKNOWN_NAME, Defined, arguments, defined, elements, outputs
 from spark_lineage.plans.names import Attribute, Names, hidden, plain, shown
 
 MASKED = Transformation("DIRECT", "TRANSFORMATION", masking=True)
@@ -120,9 +120,9 @@ def test_defined_attribute_or_alias_returns_its_parts() -> None:
             (9, "CASE WHEN a THEN 1 AS x", "CASE WHEN a#1 THEN 1 END"),
         ),
         ("lit AS y#9", (9, "y", "lit")),
-        # Literal and name may be cut at either.
-        ("a#1 LIKE x AS y AS z#9", None),
-        ("lit AS y AS z#9", None),
+        # Literal and name may be cut at either: what it is made from is known, and not its name.
+        ("a#1 LIKE x AS y AS z#9", (9, UNKNOWN_NAME, "a#1 LIKE x")),
+        ("lit AS y AS z#9", (9, UNKNOWN_NAME, "lit")),
     ],
 )
 def test_defined_alias_of_unknown_name_is_read_where_it_is_certain(element, expected) -> None:

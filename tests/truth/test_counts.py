@@ -18,12 +18,9 @@ truth_counts = importlib.import_module("truth_counts")
 UNDECIDABLE = {
     "table_functions_in_sql": "Spark counts rows where the counted column is never null: no plan names the column",
 }
-# Programs with SQL of a database in a JDBC option, of which the listener reads the columns, and nothing the conditions.
-QUERIES = {"jdbc_query_and_partitions"}
-# Programs whose rows go through an RDD of a file in a directory that the listener names, and one that renames a table
-# with odd columns: what is wrong stands in the place of what is missing.
-CONFUSED = {"rdd_joined_with_frames", "rdd_lines_to_frames", "odd_headers_in_tables"}
-EXCEPTIONS = UNDECIDABLE.keys() | QUERIES | CONFUSED
+# A program that renames a table with odd columns: what is wrong stands in the place of what is missing.
+CONFUSED = {"odd_headers_in_tables"}
+EXCEPTIONS = UNDECIDABLE.keys() | CONFUSED
 MOST_RIGHT_COUNTED = 0.01
 
 

@@ -35,8 +35,6 @@ _DELTA_TABLE = re.compile(r" with Stats #\d+ - (?P<table>.+)/_delta_log\Z")
 _COUNTED = "numRecords"
 # Iceberg's rewrite_data_files (RewriteDataFilesSparkAction).
 _REWRITING = re.compile(r"Rewriting \d+ files \(")
-# The last argument of Delta's MERGE is whether it may add columns.
-_EVOLVING = re.compile(r"\(\d+\) MergeIntoCommand\nArguments: .*, true\s*\Z", re.DOTALL)
 
 
 class Accounts:
@@ -61,7 +59,6 @@ class Accounts:
         if event.sparkPlanInfo is not None:
             account.is_blank = not event.sparkPlanInfo.nodeName
             account.add(event.sparkPlanInfo)
-        account.describe(event.physicalPlanDescription)
         root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
         if account.answering and root_id != event.executionId:
             self._answers.setdefault(root_id, set()).add(account.answering)
@@ -125,11 +122,6 @@ class Account:
         if name in HIDDEN and (not HIDDEN[name].sign or HIDDEN[name].sign in node.described):
             self._parts.add(PlanPart(f"{name}: {HIDDEN[name].part}", HIDDEN[name].needs))
 
-    def describe(self, text: str) -> None:
-        """Account for what only the text of a plan says: whether a MERGE may add columns."""
-        if self.command == "MergeIntoCommand" and _EVOLVING.search(text):
-            self._parts.add(PlanPart(f"{self.command}: the columns that it adds", "listener"))
-
     def answer(self, tables: Iterable[str]) -> None:
         """Account for the tables whose logs have answered a part of the plan, which has the answer as its own rows."""
         if self._has_local_rows:
@@ -150,9 +142,8 @@ class Account:
         has_write = any(part.needs == "output" for part in parts)
         if sink and not (has_write or any(name in sink for name in SINKS)):
             parts.append(PlanPart(last_part(re.split(r"[\[@(]", sink, maxsplit=1)[0]), "output"))
-        named = [one for one in inputs if one.dataset.namespace]
         written = [one for one in outputs if one.dataset.namespace]
-        return tuple(sorted(left_over(parts, named, written)))
+        return tuple(sorted(left_over(parts, list(inputs), written)))
 
     def _write(self, node: PlanInfo, nodes: list[PlanInfo]) -> None:
         classes = {match["name"] for match in _CLASS.finditer(node.described)}

@@ -19,8 +19,11 @@ _LAST = re.compile(rf"(?P<name>{ATTRIBUTE_NAME})#(?P<id>\d+)L?\Z")
 _UNKNOWN_END = re.compile(r"(?<![\ue000-\ue101])#\d+L?, ")
 _UNKNOWN = re.compile(r"(?P<text>.*)#(?P<id>\d+)L?", re.DOTALL)
 _ATTRIBUTE = re.compile(ATTRIBUTE)
+UNKNOWN_NAME = ""
 _AS = " AS "
 _IN_SET = " INSET "
+# A field of a struct, whose name may hold anything too.
+_FIELD = re.compile(rf"{ATTRIBUTE}\.")
 _STRUCT_FIELD = re.compile(
     r"StructField\((?P<name>.+?),(?P<type>[A-Z]\w*Type(?:\(\d[\d,]*\))?(?=,)|[A-Z]\w*Type(?=\())"
     r"(?P<is_nested>\()?",
@@ -95,6 +98,8 @@ def _is_value(element: str) -> bool:
     before, is_set, literals = element.partition(_IN_SET)
     if is_set and is_expression(before):
         return not _ATTRIBUTE.search(literals)
+    if field := _FIELD.match(element):
+        return not _ATTRIBUTE.search(element, field.end())
     # A literal that looks as the end of an attribute may be one whose name is not known.
     return is_expression(element) or not (_ATTRIBUTE.search(element) or _UNKNOWN_END.search(element))
 
@@ -120,9 +125,10 @@ def defined(element: str) -> Defined | None:
     if not places:
         return None if _ATTRIBUTE.search(text) else Defined(identity, text, None)
     before = text[: places[0]]
-    # A literal may hold what looks as the beginning of an alias, but not right behind an attribute or a bracket.
+    # A literal may hold what looks as the beginning of an alias, but not right behind an attribute or a bracket. All
+    # readings use the same attributes: only the name is not known.
     is_certain = len(places) == 1 or before.endswith((")", " END")) or _LAST.search(before) is not None
-    return Defined(identity, text[places[0] + len(_AS) :], before) if is_certain else None
+    return Defined(identity, text[places[0] + len(_AS) :] if is_certain else UNKNOWN_NAME, before)
 
 
 def _places_of_as(text: str) -> Iterator[int]:

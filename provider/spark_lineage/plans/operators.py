@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from spark_lineage.plans.aggregates import AGGREGATES
 from spark_lineage.plans.functions import unknown
-from spark_lineage.plans.lists import attributes, elements
+from spark_lineage.plans.lists import UNKNOWN_NAME, attributes, elements
 from spark_lineage.plans.names import ATTRIBUTE, NAME, SUBQUERY, shown
 from spark_lineage.plans.plan import STRUCT, Node, Plan
 from spark_lineage.plans.rules import RULES, is_local_sort, rename
@@ -66,6 +66,9 @@ def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> T
     tracer = _Tracer(plan, leaf, {} if former is None else former)
     scope = tracer.scope(plan.root)
     columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
+    if any(column.name == UNKNOWN_NAME for column in columns):
+        columns = ()
+        scope.unread.append(f"{plan.root.name}: names of its columns")
     unread = tuple(sorted({*plan.unread, *scope.unread, *tracer.subqueries.unread}))
     is_whole = scope.is_whole and tracer.subqueries.is_whole and not unread and bool(columns)
     known = tuple(Column(each, scope.names[each], sources) for each, sources in scope.sources.items() if sources)

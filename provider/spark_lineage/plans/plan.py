@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from spark_lineage.plans.lists import arguments, outputs
+from spark_lineage.plans.lists import UNKNOWN_NAME, arguments, outputs
 from spark_lineage.plans.names import ATTRIBUTE, UNKNOWN, Attribute, Names
 
 # The ids of what a subquery stands for are in its heading; one that only prunes partitions for a join has none.
@@ -305,7 +305,8 @@ def _learn_aliases(node: Node, names: Names) -> None:
     for text, size in listed:
         marked = names.marked(text)
         for one in (outputs(marked, size) or ()) if UNKNOWN.search(marked) else ():
-            names.add(Attribute(one.id, one.name))
+            if one.name != UNKNOWN_NAME:
+                names.add(Attribute(one.id, one.name))
 
 
 def _merged_fields(subquery: Node, names: Names) -> list[str]:

@@ -51,7 +51,11 @@ def _update(plan: Plan, target: DatasetName) -> Traced:
     scope = _table_scope(plan, target)
     # The target in front has brackets too, behind its name: Delta[version=1, file:/data/t].
     _, _, text = plan.arguments_of("UpdateCommand").partition("], [")
-    ends = [match.start() for match in re.finditer(r"\](?=, |\Z)", text)]
+    whole = arguments(f"[{text}")[0]
+    if len(elements(whole)) == len(scope.output):
+        ends = [len(whole) - 2]
+    else:
+        ends = [match.start() for match in re.finditer(r"\](?=, |\Z)", text)]
     is_cut = any(node.is_cut for node in plan.walk())
     found = [(elements(f"[{text[:end]}]", None if is_cut else len(scope.output)), text[end + 1 :]) for end in ends]
     fitting = found[:1] if is_cut else [one for one in found if len(one[0]) == len(scope.output)]
