@@ -16,7 +16,6 @@ truth_counts = importlib.import_module("truth_counts")
 
 # Programs of which no source of evidence shows that a fact is missing.
 UNDECIDABLE = {
-    "iceberg_metadata_only": "Iceberg answers an aggregate with a condition on partitions: no plan has the condition",
     "table_functions_in_sql": "Spark counts rows where the counted column is never null: no plan names the column",
 }
 # A program that renames a table with odd columns: what is wrong stands in the place of what is missing.
