@@ -152,8 +152,7 @@ def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Executio
     known = {one.dataset for one in execution.inputs}
     others = [one for one in listened if one.dataset not in known]
     hidden = [one for one in execution.inputs if is_hidden(one.dataset)]
-    # A table may be scanned besides, under its name.
-    names = _fitting((one for one in execution.inputs if one not in hidden), others) | _fitting(hidden, listened)
+    names = _fitting(execution.inputs, others)
     # A count has no columns: no edge needs its table, and the listener has that as an input.
     counted = {one.dataset for one in hidden if others and not one.schema}
     unread = [unnamed_part(name) for name in sorted(nameless - names.keys() - counted)]

@@ -69,7 +69,7 @@ def leaf_part(node: PlanInfo) -> PlanPart | None:
     name = name_of(node)
     # A plan that could not be made has no name: its execution failed before anything was read.
     if name == LOCAL_ROWS and _AGGREGATES.fullmatch(node.described):
-        return PlanPart(f"{LOCAL_ROWS} of aggregates", "any input")
+        return PlanPart(f"{LOCAL_ROWS} of aggregates", "input")
     is_ignored = not name or name.removeprefix("Scan ") in LEAVES or METADATA_SCAN.fullmatch(name) is not None
     if is_ignored or is_of_delta_log(node) or name.startswith(EXISTING_RDD):
         return None
