@@ -56,7 +56,7 @@ def where(name):
     """``Spark 3.5 to 4.0, Iceberg from 4.1``: without releases it is in all."""
     return ", ".join(
         " ".join(filter(None, (library.capitalize(), since(releases))))
-        for library, releases in sorted(places()[name].items(), key=lambda one: "dis".index(one[0][0]))
+        for library, releases in sorted(places()[name].items(), key=lambda one: "dips".index(one[0][0]))
     )
 
 

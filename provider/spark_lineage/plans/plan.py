@@ -64,6 +64,7 @@ _MADE = re.compile(
 _UNREAD_NAMES = "names of columns that look like several"
 _ALIASES = ("Keys", "Results")
 # What Generate and Expand give out; and what the only lists of a logical relation are.
+_GENERATING = ("Generate", "Expand")
 _GENERATED = re.compile(r"(?:.*?, (?:true|false)(?:, \w+)?|\[\[.*\]\]), (?P<list>\[.*#\d+L?\])", re.DOTALL)
 _RELATIONS = ("LogicalR", "HiveTableRelation", "LocalRelation", "RelationV2", "InMemoryRelation", "StreamingRelation")
 _RELATION = re.compile(r"(?:(?<=, )|\A)\[.*#\d+L?(?:, \.\.\. \d+ more fields)?\](?=, |\Z)", re.DOTALL)
@@ -295,8 +296,9 @@ def _learn_aliases(node: Node, names: Names) -> None:
     listed = [(node.fields[key], node.sizes.get(key)) for key in _ALIASES if key in node.fields]
     if node.name.startswith(_MAKING_COLUMNS) and "Output" in node.fields:
         listed.append((node.fields["Output"], node.sizes["Output"]))
-    if generated := _GENERATED.fullmatch(node.fields.get("Arguments", "")):
-        names.learn(generated["list"], None)
+    if node.name.startswith(_GENERATING):
+        if generated := _GENERATED.fullmatch(node.fields.get("Arguments", "")):
+            names.learn(generated["list"], None)
     elif node.name.startswith(_RELATIONS):
         for part in _RELATION.findall(node.fields.get("Arguments", "")):
             names.learn(part, None)

@@ -51,7 +51,7 @@ _WITHOUT_LINEAGE = re.compile(
     r"|Add(?:Archives|Files|Jars)Command|Call|CommandResult|ExplainOnlySparkPlan|MultiResult|NoopCommand|Checkpoint\w*"
     r"|(?:Create|Drop)\w*(?:Function|Variable|Index|TempView|FunctionCommand|TempViewCommand|TempViewUsing)"
     r"|(?:Declare|Open|Fetch|Close)Cursor|\w*Constraint\w*"
-    r"|AlterColumnSyncIdentity|AlterTableDropFeature\w*|AlterTableClusterBy\w*|DeltaGenerateCommand|ConvertToDeltaCommand"
+    r"|Paimon(?:Analyze|Show)\w*|AlterColumnSyncIdentity|AlterTableDropFeature\w*|AlterTableClusterBy\w*|DeltaGenerateCommand|ConvertToDeltaCommand"
     r"|ExternalCommandExecutor"
 )
 # The listener reports them.
@@ -105,6 +105,12 @@ def _table(parts: list[str]) -> str:
     return ".".join(table_parts(parts[0]))
 
 
+def _renamed(name: str, new_name: str) -> str:
+    """Return the new name of a table, which stays in its database where the command names none."""
+    parts = table_parts(new_name)
+    return ".".join(parts if len(parts) > 1 else filter(None, (name.rpartition(".")[0], *parts)))
+
+
 def _identifier(parts: list[str]) -> str:
     return ".".join(filter(None, (_catalog(parts[0]), *table_parts(parts[1]))))
 
@@ -154,7 +160,7 @@ def _reader(
             change,
             "VIEW" if is_true(parts, view) else object_type,
             name(parts),
-            new_name="" if new_name is None else _table(parts[new_name:]),
+            new_name="" if new_name is None else _renamed(name(parts), parts[new_name]),
             columns=() if columns is None else _fields(parts[columns]),
             # The last may be missing.
             properties=() if properties is None else _properties("".join(parts[properties : properties + 1])),
