@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.correction import with_names
-from spark_lineage.merge.execution import Execution, hidden_table, kafka_topic, stream_source
+from spark_lineage.merge.execution import PUSHED_JOIN, Execution, hidden_table, kafka_topic, stream_source
 from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.pushed import without_pushed
@@ -97,6 +97,18 @@ class TestPrograms:
     def test_several_topics_of_one_name_are_several_inputs(self, program: Any) -> None:
         program.run([{"namespace": BROKERS, "name": "orders,refunds"}], ["/out"])
         assert [one.dataset.name for one in program.lineage().inputs] == ["orders", "refunds"]
+
+    def test_edges_of_the_listener_are_none_where_the_source_joins(self, program: Any, make_dataset: Any) -> None:
+        """It gives all columns to the first table of the join."""
+        orders = {"namespace": "postgres://db:5432", "name": "shop.public.orders"}
+        edge = {**orders, "field": "name", "transformations": [{"type": "DIRECT", "subtype": "IDENTITY"}]}
+        out = make_dataset("/out", rows=1, columns=("name", "day"), edges={"day": ("/days", "day")})
+        out["facets"]["columnLineage"]["fields"]["name"] = {"inputFields": [edge]}
+        run_id = program.run([orders, make_dataset("/days", columns=("day",))], [out])
+        program.log(run_id, outputs=(Observed(DatasetName("file", "/out")),), unread=(PUSHED_JOIN,))
+        (output,) = program.lineage().outputs
+        assert output.column_lineage is not None
+        assert [column for column, _ in output.column_lineage.fields] == ["day"]
 
 
 @pytest.mark.parametrize(
