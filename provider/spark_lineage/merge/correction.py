@@ -13,7 +13,7 @@ from msgspec import structs
 from spark_lineage.merge.execution import PUSHED_JOIN, CatalogStatement, Execution, is_hidden, topic_of, unnamed_part
 from spark_lineage.merge.lineage import IDENTITY, SchemaField
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, keep_edges, renamed, with_sources
-from spark_lineage.merge.query_tables import with_queries
+from spark_lineage.merge.query_tables import UNREAD_QUERY, with_queries
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, RDD_JOB, STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
@@ -165,6 +165,9 @@ def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Executio
         keep_edges(with_sources(output, names), lambda edge: bool(edge[1].namespace)) for output in execution.outputs
     )
     is_whole = execution.is_whole and names.keys() | counted == nameless
+    lost = {edge[1] for output in execution.outputs for edge in output.edges} & nameless - names.keys()
+    if any(name.name.startswith("(") and not unnamed_part(name) for name in lost):
+        unread.append(f"{execution.command}: its inputs")
     unread = [*execution.unread, *filter(None, unread)]
     return structs.replace(execution, inputs=inputs, outputs=outputs, is_whole=is_whole, unread=tuple(unread))
 
@@ -256,7 +259,7 @@ def _filled(
 
 def _edges(listened: Observed, logged: Observed, execution: Execution, read: set[DatasetName]) -> frozenset[Edge]:
     known_edges = listened.edges
-    if PUSHED_JOIN in execution.unread:
+    if any(part == PUSHED_JOIN or part.startswith(UNREAD_QUERY) for part in execution.unread):
         # The listener gives all columns to the first table of the join.
         known_edges = frozenset(edge for edge in known_edges if is_path_namespace(edge[1].namespace))
     edges = known_edges | logged.edges

@@ -15,6 +15,7 @@ from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.observed import Edge, Observed, by_name, compose
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
 
+UNREAD_QUERY = "a query of a database: "
 _QUOTES = str.maketrans("", "", '"`[]')
 Names = Mapping[DatasetName, DatasetName]
 
@@ -31,7 +32,7 @@ class _Named(NamedTuple):
         nameless = [table.written for table in self.reading.tables if table.dataset not in self.names]
         if nameless:
             return [f"{name}: its database" for name in nameless]
-        return [f"a query of a database: {part}" for part in self.reading.unread]
+        return [f"{UNREAD_QUERY}{part}" for part in self.reading.unread]
 
 
 def with_queries(execution: Execution, listened: Sequence[Observed]) -> Execution:

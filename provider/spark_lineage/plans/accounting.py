@@ -170,9 +170,12 @@ class Account:
             self._parts.add(PlanPart(f"{LOCAL_ROWS} of a memory sink", "nothing"))
 
     def _is_in_memory(self, node: PlanInfo) -> bool:
-        """Whether rows may be those that a stream has kept: a sink in memory has their columns."""
+        """Whether rows may be those that a stream has kept: the plan of a sink in memory has a column of theirs.
+
+        Operators such as aggregates do not print the names of all columns that they make.
+        """
         columns = _columns(node)
-        return bool(columns) and any(columns <= kept for kept in self._in_memory)
+        return any(not columns.isdisjoint(kept) for kept in self._in_memory)
 
 
 def _columns(node: PlanInfo) -> set[str]:

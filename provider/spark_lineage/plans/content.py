@@ -167,11 +167,14 @@ class PlanContent:
         rows = reduce(or_, (content.rows for content in queries), self.rows)
         # One that writes itself has the columns.
         has_rows = any(content.has_rows_of_program and content.command.target is None for content in queries)
-        traced = self._own(queries).traced
+        traced, unread = self._own(queries).traced, self.unread
         if self.merge and command.target is not None:
             within = [content.traced for content in inside]
             traced = replace(merged(self.merge, command.target.dataset, traced, names, within), is_cut=traced.is_cut)
-        return replace(self, command=command, inputs=inputs, traced=traced, rows=rows, has_rows_of_program=has_rows)
+            # The columns of an RDD are counted as such.
+            unread += () if any(content.has_rows_of_program for content in inside) else traced.unread
+        whole = replace(self, command=command, inputs=inputs, traced=traced, rows=rows, unread=unread)
+        return replace(whole, has_rows_of_program=has_rows)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
         """Return what a command does to the only dataset that executions inside of it read."""

@@ -378,7 +378,7 @@ class EventLogReader:
             inputs=inputs,
             outputs=outputs,
             is_whole=content.is_whole,
-            unread=(*running.content.unread, *running.rows.parts, *unread_columns(content, outputs)),
+            unread=(*content.unread, *running.rows.parts, *unread_columns(content, outputs)),
             has_rdds=content.rows.is_of_dataset,
             unnamed=running.account.remaining(inputs, outputs, sink, is_failed=known.is_failed),
             statement=content.statement,

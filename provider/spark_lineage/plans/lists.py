@@ -64,6 +64,17 @@ def arguments(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
+def _is_balanced(text: str) -> bool:
+    """Whether each bracket is closed: else one is text of a literal, and so may be a comma."""
+    depth = 0
+    for match in _STRUCTURE.finditer(text):
+        if match[0] not in "`,":
+            depth += 1 if match[0] in _OPENING else -1
+            if depth < 0:
+                return False
+    return not depth
+
+
 def elements(text: str, size: int | None = None) -> list[str]:
     """Split ``[a#1, f(b#2, c#3) AS d#4]`` at the commas outside of all brackets; other text has no elements.
 
@@ -73,7 +84,7 @@ def elements(text: str, size: int | None = None) -> list[str]:
     if not inner:
         return []
     parts = [part for part in arguments(inner) if part]
-    if size is None or len(parts) == size:
+    if size is None or (len(parts) == size and _is_balanced(inner)):
         return parts
     return _cut(inner, size, _is_value) or []
 
@@ -85,7 +96,7 @@ def outputs(text: str, size: int | None = None) -> list[Defined] | None:
         return None if inner is None or size else []
     parts = [defined(part) for part in arguments(inner)]
     found = [part for part in parts if part is not None]
-    if len(found) == len(parts) and (size is None or len(parts) == size):
+    if len(found) == len(parts) and (size is None or (len(parts) == size and _is_balanced(inner))):
         return found
     if size is None:
         size = len(found)

@@ -15,7 +15,7 @@ from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.lists import arguments, attributes, elements, struct_fields, to_closing
-from spark_lineage.plans.names import ATTRIBUTE_NAME, NAME, Attribute, Names, plain, shown
+from spark_lineage.plans.names import ATTRIBUTE_NAME, NAME, UNKNOWN, Attribute, Names, plain, shown
 from spark_lineage.plans.plan import Plan
 from spark_lineage.plans.predicates import UnreadableError, V2Expressions
 from spark_lineage.plans.scope import NOTHING, UNTRACED, Column, Scope, Sources, Traced
@@ -103,19 +103,30 @@ def merged(text: str, target: DatasetName, source: Traced, names: Names, inside:
     source are the target's, if it has a column of that name.
     """
     scope = Scope()
-    for column in (*(column for traced in inside for column in traced.known), *source.columns):
-        scope.define(column.id, column.name, column.sources)
     scope.dataset_wide |= source.dataset_wide
     text = names.marked(text)
     own = {column.replace("``", "`") for column in _SET.findall(text)}.union(name for name, _ in struct_fields(text))
-    names.learn_from(text, own)
+    inner = [*(column for traced in inside for column in traced.known), *source.columns]
+    names.learn_from(text, own.union(column.name for column in inner))
     text = names.marked(text)
     is_evolving = text.endswith(_EVOLVING)
     conditions, actions = _clauses(text.partition(_SCHEMA)[0])
-    for attribute in () if inside else _ATTRIBUTE.finditer(text):
+    for column in inner:
+        scope.define(column.id, column.name, column.sources)
+    described, _, _ = text.partition(_SCHEMA)
+    is_unread = bool(inside) and UNKNOWN.search(described) is not None
+    for attribute in _ATTRIBUTE.finditer(described):
         identity, name = int(attribute["id"]), shown(attribute["name"])
-        if identity not in scope.names and name in own:
+        if identity in scope.names:
+            continue
+        # A view gives columns new ids, which the optimizer takes away again.
+        found = {column.sources for column in inner if column.name == name and _is_of_source(column, target)}
+        if inside and len(found) == 1:
+            scope.define(identity, name, *found)
+        elif name in own and not inside:
             scope.define(identity, name, ((target, name, IDENTITY),))
+        else:
+            is_unread |= bool(inside)
     values: dict[str, Sources] = {} if actions else dict.fromkeys(_rewritten(target, inside), NOTHING)
     for name, value in actions:
         values[name] = values.get(name, NOTHING) | scope.made_from(value)
@@ -125,7 +136,13 @@ def merged(text: str, target: DatasetName, source: Traced, names: Names, inside:
         _kept(column, target) if not is_evolving or column.name in former else column
         for column in (Column(0, name, sources) for name, sources in values.items())
     )
-    return _traced(columns, scope, conditions, "JOIN")
+    unread = ("MergeIntoCommand: columns of its source",) if is_unread else ()
+    return replace(_traced(columns, scope, conditions, "JOIN"), unread=unread)
+
+
+def _is_of_source(column: Column, target: DatasetName) -> bool:
+    """Whether a column comes from somewhere, and not from the table that a MERGE changes."""
+    return bool(column.sources) and all(dataset != target for dataset, _, _ in column.sources)
 
 
 def _rewritten(target: DatasetName, inside: Iterable[Traced]) -> list[str]:
