@@ -11,7 +11,7 @@ import pytest
 from spark_lineage.cli import main
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-EVENTS, LOG = FIXTURES / "events" / "kafka_420.ndjson", FIXTURES / "event_logs" / "kafka.zstd"
+EVENTS, LOG = FIXTURES / "kafka" / "events.ndjson", FIXTURES / "kafka" / "log.zstd"
 BROKER = "kafka://broker:9092"
 BOTH = {
     "assigned": ["* < refunds.topic", "topic < refunds.topic"],

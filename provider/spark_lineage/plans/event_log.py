@@ -354,6 +354,8 @@ class EventLogReader:
     def _execution(self, running: Running, progress: events.Progress | None = None) -> Execution:
         inside = [each.whole for each in running.inside]
         known, content = running.known, running.content.fed(running.rows).completed(inside, self._tables.names)
+        # What failed may not have begun to read.
+        unread = running.content.unread if known.is_failed else content.unread
         command, inputs, outputs, output_mode = content.command, content.inputs, content.outputs, content.output_mode
         sink = ""
         if progress is not None:
@@ -378,7 +380,7 @@ class EventLogReader:
             inputs=inputs,
             outputs=outputs,
             is_whole=content.is_whole,
-            unread=(*content.unread, *running.rows.parts, *unread_columns(content, outputs)),
+            unread=(*unread, *running.rows.parts, *unread_columns(content, outputs)),
             has_rdds=content.rows.is_of_dataset,
             unnamed=running.account.remaining(inputs, outputs, sink, is_failed=known.is_failed),
             statement=content.statement,
