@@ -16,8 +16,6 @@ DATA, OUT, WAREHOUSE = "/data/lab/data", "/data/lab/out", "/data/lab/wh"
 OTHER = "/data/lab/warehouse"
 ORDERS = f"{DATA}/orders.csv"
 
-}
-
 # file: (exit code, inputs, outputs with the rows written, attempted outputs)
 TRUTH = {
     # The listener alone cannot tell that the catalog refused one of the tables.
@@ -44,6 +42,12 @@ TRUTH = {
     "fice_414": (0, [], {f"{WAREHOUSE}/ice/db/t": 341, f"{WAREHOUSE}/ice/db/t2": 141}, {}),
     "h_414": (0, [ORDERS], {f"{OUT}/h_cached": 100, f"{OUT}/h_cdf": 2, f"{OUT}/h_rdd_27829": 100}, {}),
     "i2_ol1": (0, [ORDERS], {}, {}),
+    "kafka_420": (
+        0,
+        ["orders", "refunds", "returns"],
+        KAFKA,
+        {},
+    ),
     "gtask_414": (1, [ORDERS], {f"{OUT}/g_ok_task": 2000}, {f"{OUT}/g_bad": "failed"}),
     "udf_420": (1, ["/data/lab/udf/orders.csv"], {"/data/lab/udf/good": 3}, {"/data/lab/udf/bad": "unfinished"}),
     "gpyexc_414": (1, [ORDERS], {f"{OUT}/g_ok_pyexc": 2000}, {}),
