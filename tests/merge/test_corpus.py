@@ -42,12 +42,6 @@ TRUTH = {
     "fice_414": (0, [], {f"{WAREHOUSE}/ice/db/t": 341, f"{WAREHOUSE}/ice/db/t2": 141}, {}),
     "h_414": (0, [ORDERS], {f"{OUT}/h_cached": 100, f"{OUT}/h_cdf": 2, f"{OUT}/h_rdd_27829": 100}, {}),
     "i2_ol1": (0, [ORDERS], {}, {}),
-    "kafka_420": (
-        0,
-        ["orders", "refunds", "returns"],
-        KAFKA,
-        {},
-    ),
     "gtask_414": (1, [ORDERS], {f"{OUT}/g_ok_task": 2000}, {f"{OUT}/g_bad": "failed"}),
     "udf_420": (1, ["/data/lab/udf/orders.csv"], {"/data/lab/udf/good": 3}, {"/data/lab/udf/bad": "unfinished"}),
     "gpyexc_414": (1, [ORDERS], {f"{OUT}/g_ok_pyexc": 2000}, {}),
