@@ -122,7 +122,7 @@ def test_when_nothing_came_it_says_where_it_looked_and_why_that_may_be(
 
 @pytest.mark.parametrize("required", [False, True, "complete"])
 def test_counts_fail_only_the_task_that_asked_for_a_complete_lineage(bench: Any, required: object) -> None:
-    named = b"execute_insert_into_hadoop_fs_relation_command"
+    named = b"adaptive_spark_plan.out_a_parquet"
     written = [json.loads(line) for line in EVENTS.read_bytes().replace(named, b"execute_update_command").splitlines()]
     silent = [event | {"outputs": []} for event in written]
     lineage = [bench.file("silent", b"".join(json.dumps(event).encode() + b"\n" for event in silent))]
