@@ -53,6 +53,9 @@ LACKING = {
     "rdd_access_log",
     "rdd_binary_formats",
     "rdds",
+    # Where rows of RDDs come from is in the jobs of the log.
+    *("checkpoints", "counted_rdd_saves", "iceberg_rdds", "rdd_joined_with_frames", "rdd_lines_to_frames"),
+    *("rdd_of_tables", "rdds_in_commands", "rdds_into_frames", "rdds_of_frames", "rdds_of_tables"),
 }
 
 
