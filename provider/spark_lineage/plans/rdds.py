@@ -29,7 +29,6 @@ _FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+) (?P<table>\S+)")
 _JDBC_SCAN = "Scan JDBC"
 # The RDD below a scan of a database, which generated code reads without an RDD that has the name of the scan.
 _JDBC_RDD = "JDBCRDD"
-_QUERY_RDD = "SQLExecutionRDD"
 _CHECKPOINT = re.compile(r"(?:Reliable|Local)CheckpointRDD")
 # RDDs of values of the program (``sc.parallelize``), and of none.
 _VALUES = re.compile(r"ParallelCollectionRDD|EmptyRDD")
