@@ -56,10 +56,11 @@ class Bindings:
 
     def known(self, name: DatasetName) -> Entity | None:
         """Return what a name means: the dataset of that name, or what the task has written that the path lies in."""
-        return self._by_name.get(name) or self.written_around(name)
+        return self._by_name.get(name.whole) or self.written_around(name.whole)
 
     def written_around(self, name: DatasetName) -> Entity | None:
         """Return what the task has written that this path, which means no dataset of its own, lies in."""
+        name = name.whole
         above = () if name in self._by_name else self._known(directories_above(name))
         return next((entity for entity in above if entity.is_written), None)
 

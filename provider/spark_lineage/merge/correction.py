@@ -52,7 +52,7 @@ def corrected(run: RunState, execution: Execution) -> RunState:
     outputs = _filled(listened, logged_outputs, execution, known)
     if execution.command == _MERGE:
         outputs = tuple(_without_new_columns(output, listened_inputs) for output in outputs)
-    content = structs.replace(content, inputs=inputs, outputs=outputs)
+    content = structs.replace(content, inputs=inputs, outputs=_in_partition(outputs, execution))
     return RunState(run.first, max(run.last, execution.ended or run.last), run.seen | _seen(execution), content)
 
 
@@ -110,11 +110,20 @@ def _same_directories(bare: set[DatasetName], execution: Execution) -> dict[Data
 
 def run_of(execution: Execution) -> RunState:
     """Return the run of an execution that has no event of the listener, and that has its names."""
-    inputs, outputs = execution.inputs, _filled((), execution.outputs, execution, set())
+    inputs = execution.inputs
+    outputs = _in_partition(_filled((), execution.outputs, execution, set()), execution)
     job_type = RDD_JOB if execution.execution_id < 0 else "SQL_JOB"
     content = RunContent("", job_type, "", execution.job_name, bool(execution.query_id), inputs, outputs)
     ended = execution.started if execution.ended is None else execution.ended
     return RunState(execution.started, ended, _seen(execution), content)
+
+
+def _in_partition(outputs: tuple[Observed, ...], execution: Execution) -> tuple[Observed, ...]:
+    """Return outputs as the static partition that a command writes."""
+    if not execution.partition:
+        return outputs
+    partition = "/".join(execution.partition)
+    return tuple(structs.replace(one, dataset=structs.replace(one.dataset, partition=partition)) for one in outputs)
 
 
 def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) -> Execution:

@@ -18,6 +18,7 @@ from spark_lineage.merge.lineage import (
     Write,
 )
 from spark_lineage.merge.observed import Observed, combine, join_one, table_name
+from spark_lineage.merge.partitions import are_apart, is_within
 from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName
 
@@ -72,6 +73,13 @@ class Content(Struct):
     fed_by: set[Entity] = set()
     writes: tuple[Write, ...] = ()
 
+    def sources_of(self, column: str) -> Iterable[Source]:
+        """Return what a column was made from by the task; Spark's column names differ in case only by mistake."""
+        if column in self.sources:
+            return self.sources[column]
+        folded = column.casefold() if self.sources else ""
+        return next((found for name, found in self.sources.items() if name and name.casefold() == folded), ())
+
     def add(self, other: Content) -> None:
         """Add what a further write put in (M7, M9)."""
         self.statistics = combine(self.statistics, other.statistics, add)
@@ -107,7 +115,11 @@ class Entity:
         self.lifecycle: str | None = None
         self.previous_name: DatasetName | None = None
         self.content = Content()
-        self.parts: dict[tuple[str, ...], Content] = {}
+        self.parts: dict[str, Content] = {}
+        # The partitions that were read before the task wrote them, that it wrote, and of these those that it replaced.
+        self.read_parts: set[str] = set()
+        self.filled_parts: set[str] = set()
+        self.replaced_parts: set[str] = set()
         self._last_content = Content()
         self._former_names: dict[str, str] = {}
 
@@ -136,10 +148,27 @@ class Entity:
         """Whether the task leaves it behind; a write that it may have failed in has to be read again for that."""
         return self.is_written and not self.is_dropped and not (self.is_doubtful and self.is_unconfirmed)
 
-    @property
-    def has_former(self) -> bool:
-        """Whether it holds content that the task was given: its columns are then sources of their own."""
-        return self.read is not None and not self.is_replaced
+    def has_former(self, partition: str = "") -> bool:
+        """Whether a partition of it holds content that the task was given: its columns are then their own sources."""
+        if self.read is None or self.is_replaced or is_within(partition, self.replaced_parts):
+            return False
+        return not all(are_apart(partition, read) for read in self.read_parts)
+
+    def is_own_content(self, partition: str) -> bool:
+        """Whether the task itself wrote what a partition of it holds (M6)."""
+        if not self.is_filled or self.is_own or self.is_replaced:
+            return self.is_filled
+        return not all(are_apart(partition, filled) for filled in self.filled_parts)
+
+    def content_of(self, partition: str) -> Content:
+        """Return what the task has put into a partition of it."""
+        if not partition or len(self.parts) <= 1 and partition in self.parts:
+            return self.content
+        content = Content()
+        for key, part in self.parts.items():
+            if not are_apart(key, partition):
+                content.add(part)
+        return content
 
     @property
     def known_schema(self) -> tuple[SchemaField, ...]:
@@ -160,17 +189,9 @@ class Entity:
         """Whether it was last written in the time of a run."""
         return run.first <= self.last_written <= run.last
 
-    def sources_of(self, column: str) -> Iterable[Source]:
-        """Return what a column was made from by the task; Spark's column names differ in case only by mistake."""
-        sources = self.content.sources
-        if column in sources:
-            return sources[column]
-        folded = column.casefold()
-        return next((found for name, found in sources.items() if name is not None and name.casefold() == folded), ())
-
     def add_name(self, observed: Observed) -> None:
         """Add another name."""
-        self.names.add(observed.dataset)
+        self.names.add(observed.dataset.whole)
         self.symlinks |= observed.symlinks
 
     def add_read(self, read: Observed, *, is_schema_reading: bool, is_streaming: bool) -> None:
@@ -180,12 +201,15 @@ class Entity:
         if self.is_only_created and (found is None or found.row_count or found.size):
             # The task did not fill it, so CREATE TABLE IF NOT EXISTS found it there.
             self.is_written = self.is_own = self.is_only_created = self.is_filled = self.is_replaced = False
+            self.filled_parts.clear()
             self.lifecycle = None
-        if self.is_filled:
+        partition, read = read.dataset.partition, structs.replace(read, dataset=read.dataset.whole)
+        if self.is_own_content(partition):
             self.is_unconfirmed = False
         elif is_schema_reading:
             self.glimpsed = _joined(self.glimpsed, read)
         else:
+            self.read_parts.add(partition)
             if self._former_names:
                 read = structs.replace(read, schema=tuple(map(self._formerly, read.schema)))
             known, self.read = self.read, _joined(self.read, read)
@@ -211,12 +235,13 @@ class Entity:
             lifecycle = lifecycle if self.last_lifecycle == "OVERWRITE" else None
         elif how.is_appending and lifecycle == "CREATE":
             lifecycle = None
+        partition, write = write.dataset.partition, structs.replace(write, dataset=write.dataset.whole)
         if lifecycle in _REPLACING:
-            self._replace(how.execution, is_repeated=is_repeated)
+            self._replace(how.execution, partition, is_repeated=is_repeated)
         # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
         is_counted = write.statistics is not None or not (write.edges or fed_by or how.is_unconfirmed)
         writes = (how.write,) if how.write is not None else ()
-        part = self.parts.setdefault(how.execution.partition, Content())
+        part = self.parts.setdefault(partition, Content())
         if not is_repeated:
             self._last_content = Content(write.statistics, is_counted, sources, fed_by, writes)
             part.add(self._last_content)
@@ -235,7 +260,9 @@ class Entity:
         # Rows of an RDD are data, though they have neither edges nor numbers.
         is_data = not write.is_empty or how.execution.has_rdds
         self.is_only_created = is_new and not (is_data or how.is_unconfirmed or how.is_certain)
-        self.is_filled = self.is_filled or lifecycle not in _METADATA
+        if lifecycle not in _METADATA:
+            self.is_filled = True
+            self.filled_parts.add(partition)
         self.is_written = True
         self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful
         self.attempt = "unfinished" if how.is_doubtful else None
@@ -247,7 +274,7 @@ class Entity:
     def add_declared(self, write: Observed, sources: Sources, fed_by: set[Entity]) -> None:
         """Add what is declared about content that Spark was seen to write: it adds edges, and fills gaps."""
         statistics = write.statistics if self.content.statistics is None else None
-        self.parts.setdefault((), Content()).add(Content(statistics, sources=sources, fed_by=fed_by))
+        self.parts.setdefault("", Content()).add(Content(statistics, sources=sources, fed_by=fed_by))
         self._sum_up()
         self.is_unconfirmed = False
         self.described = _filled(self.described, write)
@@ -297,6 +324,9 @@ class Entity:
         self._sum_up()
         self.described = _filled(later.described, earlier.described)
         self.previous_name = self.previous_name or other.previous_name
+        self.read_parts |= other.read_parts
+        self.filled_parts |= other.filled_parts
+        self.replaced_parts |= other.replaced_parts
         self._former_names |= other._former_names
         self.is_only_created = self.is_only_created and other.is_only_created
         self.first_written = min(self.first_written, other.first_written)
@@ -305,18 +335,17 @@ class Entity:
         for name in _OF_LATER:
             setattr(self, name, getattr(later, name))
 
-    def _replace(self, execution: Execution, *, is_repeated: bool) -> None:
+    def _replace(self, execution: Execution, partition: str, *, is_repeated: bool) -> None:
         """Forget what an overwrite took away: all, or the partition that it names; an unnamed one is not known."""
-        replaced = execution.partition
-        if execution.is_partial:
-            size = len(replaced)
-            self.parts = {key: part for key, part in self.parts.items() if not size or key[:size] != replaced}
-            return
-        self.is_replaced = True
-        self.parts.clear()
-        if is_repeated:
-            self.parts[replaced] = Content()
-            self.parts[replaced].add(self._last_content)
+        if partition:
+            self.parts = {key: part for key, part in self.parts.items() if not is_within(key, (partition,))}
+            self.replaced_parts.add(partition)
+        elif not execution.is_partial:
+            self.is_replaced = True
+            self.parts.clear()
+            if is_repeated:
+                self.parts[partition] = Content()
+                self.parts[partition].add(self._last_content)
 
     def _formerly(self, field: SchemaField) -> SchemaField:
         return structs.replace(field, name=self.former_name(field.name))

@@ -245,13 +245,16 @@ def _observe(dataset: Dataset) -> Observed:
 
 
 def _name(dataset: Dataset) -> DatasetName:
-    """Return the name; the listener also cuts folders with a ``=`` that no engine writes for a partition."""
+    """Return the name, of a partition its path; the listener also cuts folders that no engine writes for a partition."""
     subset = (dataset.inputFacets and dataset.inputFacets.subset) or (
         dataset.outputFacets and dataset.outputFacets.subset
     )
     condition = (subset and (subset.inputCondition or subset.outputCondition)) or _LocationCondition()
-    whole = {_PATH_PATTERNS.resolve(DatasetName(dataset.namespace, location)) for location in condition.locations}
-    return whole.pop() if len(whole) == 1 else DatasetName(dataset.namespace, dataset.name)
+    places = [DatasetName(dataset.namespace, location) for location in condition.locations]
+    whole = set(map(_PATH_PATTERNS.resolve, places))
+    if len(whole) != 1:
+        return DatasetName(dataset.namespace, dataset.name)
+    return places[0] if len(places) == 1 else whole.pop()
 
 
 def _edges(facet: _ColumnLineageFacet) -> Iterator[Edge]:

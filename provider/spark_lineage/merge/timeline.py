@@ -35,6 +35,15 @@ from spark_lineage.naming.identity import DatasetName, directories_above
 _ENDING, _READING, _AT_ONCE = 0, 1, 2
 
 
+class _Read:
+    """A dataset, or a partition of it, as the source of a write: what the task put in, and whether it was given more."""
+
+    def __init__(self, entity: Entity, partition: str) -> None:
+        self.entity = entity
+        self.content = entity.content_of(partition)
+        self.has_former = entity.has_former(partition)
+
+
 class Timeline:
     """The replay of one task; ``entities`` are its datasets, ``touched`` what each run read and wrote."""
 
@@ -53,7 +62,7 @@ class Timeline:
 
     def _read(self, run_id: str) -> None:
         content = self._evidence.content(run_id)
-        logged = {one.dataset for one in self._evidence.execution(run_id).inputs}
+        logged = {one.dataset.whole for one in self._evidence.execution(run_id).inputs}
         entities = []
         for read in self._reads(run_id):
             self.journal.locate(read)
@@ -65,7 +74,7 @@ class Timeline:
             entity = self._bindings.find(read)
             is_noise = is_schema_reading(content, read)
             entity.is_read_declared |= content.is_declared
-            entity.is_read_logged |= read.dataset in logged
+            entity.is_read_logged |= read.dataset.whole in logged
             entity.add_read(read, is_schema_reading=is_noise, is_streaming=content.is_streaming)
             entities += [] if is_noise else [entity]
         self.touched[run_id] = (entities, [])
@@ -195,23 +204,22 @@ class Timeline:
     def _origin(self, run_id: str, write: Observed) -> tuple[Sources, set[Entity]]:
         """Return where columns (M7) and data (M8) come from, through what the task made back to what it was given."""
         inputs = [read.dataset for read in self._evidence.inputs(run_id)]
-        through: set[Entity] = set()
         sources: Sources = {}
         # A hundred thousand edges come from a few datasets.
-        source_of = cache(lambda name: self._source(name, inputs))
+        source_of = cache(lambda name: _Read(self._source(name, inputs), name.partition))
         for column, name, field, how in write.edges:
             source = source_of(name)
-            through.add(source)
             found = sources.setdefault(column, set())
-            if source.content.sources:
-                found.update((former, at, compose(how, inner)) for former, at, inner in source.sources_of(field))
+            found.update((former, at, compose(how, inner)) for former, at, inner in source.content.sources_of(field))
             if source.has_former:
-                found.add((source, source.former_name(field), how))
-        through.update(filter(None, map(self._bindings.known, inputs)))
-        for entity in through:
-            for former, field, how in entity.content.sources.get(None, ()):
+                found.add((source.entity, source.entity.former_name(field), how))
+        known = ((self._bindings.known(name), name.partition) for name in inputs)
+        through = {source_of(edge[1]) for edge in write.edges}
+        through.update(_Read(entity, partition) for entity, partition in known if entity is not None)
+        for source in through:
+            for former, field, how in source.content.sources.get(None, ()):
                 sources.setdefault(None, set()).add((former, field, indirect(how)))
-        fed_by = {source for source in through if source.has_former}
+        fed_by = {source.entity for source in through if source.has_former}
         fed_by = fed_by.union(*(source.content.fed_by for source in through))
         return {column: found for column, found in sources.items() if found}, fed_by
 
@@ -219,7 +227,8 @@ class Timeline:
         """Return what an edge comes from: what has this name, or the input that is a directory around it."""
         if known := self._bindings.known(name):
             return known
-        around = next((directory for directory in directories_above(name) if directory in inputs), name)
+        wholes = [one.whole for one in inputs]
+        around = next((directory for directory in directories_above(name) if directory in wholes), name)
         return self._bindings.find(Observed(around))
 
     def _rename(self, run_id: str, renamed: Observed, previous: DatasetName) -> Entity:
@@ -269,7 +278,8 @@ def _by_path(inputs: tuple[Observed, ...], sources: Collection[DatasetName]) -> 
     found: list[Observed] = []
     for read in inputs:
         is_source = read.dataset in sources
-        inside = [] if is_source else sorted(name for name in sources if read.dataset in directories_above(name))
+        within = (name for name in sources if name.whole != read.dataset and read.dataset in directories_above(name))
+        inside = [] if is_source else sorted(within)
         found += [structs.replace(read, dataset=name, statistics=None) for name in inside] or [read]
     return tuple(found)
 
