@@ -30,11 +30,12 @@ _Key = tuple[str, str, int]
 
 def corrected(run: RunState, execution: Execution) -> RunState:
     """Return a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
-    content = run.content
-    execution = with_names(execution, content.inputs)
-    names = _same_tables(content.inputs, execution.inputs)
+    is_of_rdds = run.content.job_type == RDD_JOB or execution.has_rdds
+    execution = with_names(_whole(execution) if is_of_rdds else execution, run.content.inputs)
+    names = _same_tables(run.content.inputs, execution.inputs)
+    content = _of_partitions(run.content, [renamed(read, names).dataset for read in execution.inputs])
     known = {read.dataset for read in content.inputs}
-    if content.job_type == RDD_JOB or execution.has_rdds:
+    if is_of_rdds:
         listened_inputs, logged = _of_rdds(content, execution)
     else:
         # A plan names the first of many files, whose directory is the listener's input.
@@ -54,6 +55,34 @@ def corrected(run: RunState, execution: Execution) -> RunState:
         outputs = tuple(_without_new_columns(output, listened_inputs) for output in outputs)
     content = structs.replace(content, inputs=inputs, outputs=_in_partition(outputs, execution))
     return RunState(run.first, max(run.last, execution.ended or run.last), run.seen | _seen(execution), content)
+
+
+def _whole(execution: Execution) -> Execution:
+    """Return an execution whose tables are read as a whole: what an RDD reads of them the listener does not say."""
+    wholes = {read.dataset: read.dataset.whole for read in execution.inputs}
+    return structs.replace(
+        execution,
+        inputs=by_name(renamed(read, wholes) for read in execution.inputs),
+        outputs=tuple(with_sources(output, wholes) for output in execution.outputs),
+    )
+
+
+def _of_partitions(content: RunContent, logged: Collection[DatasetName]) -> RunContent:
+    """Return what the listener says of a run by the partitions that the log names, where it has the whole of them."""
+    partitions: dict[DatasetName, list[DatasetName]] = {}
+    for name in logged:
+        if name.partition and name.whole not in logged:
+            partitions.setdefault(name.whole, []).append(name)
+    if not partitions:
+        return content
+    alone = {whole: found[0] for whole, found in partitions.items() if len(found) == 1}
+    inputs = by_name(
+        structs.replace(read, dataset=name)
+        for read in content.inputs
+        for name in partitions.get(read.dataset, [read.dataset])
+    )
+    outputs = tuple(with_sources(one, alone) for one in content.outputs)
+    return structs.replace(content, inputs=inputs, outputs=outputs)
 
 
 def _of_rdds(content: RunContent, execution: Execution) -> tuple[tuple[Observed, ...], list[Observed]]:
@@ -207,9 +236,9 @@ def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -
     places |= {f"/{last_part(read)}": read.dataset for read in listened if not read.tables}
     known = {read.dataset for read in listened}
     return {
-        read.dataset: places[name]
+        read.dataset: structs.replace(places[name], partition=read.dataset.partition)
         for read in logged
-        if read.dataset not in known
+        if read.dataset.whole not in known
         for link in read.tables
         for name in (link.name, f"/{link.name.rpartition('.')[2]}")
         if name in places

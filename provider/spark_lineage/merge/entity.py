@@ -162,7 +162,7 @@ class Entity:
 
     def content_of(self, partition: str) -> Content:
         """Return what the task has put into a partition of it."""
-        if not partition or len(self.parts) <= 1 and partition in self.parts:
+        if not partition or (len(self.parts) <= 1 and partition in self.parts):
             return self.content
         content = Content()
         for key, part in self.parts.items():

@@ -245,7 +245,7 @@ def _observe(dataset: Dataset) -> Observed:
 
 
 def _name(dataset: Dataset) -> DatasetName:
-    """Return the name, of a partition its path; the listener also cuts folders that no engine writes for a partition."""
+    """Return the name, of a partition its path; the listener also cuts folders that no engine writes for one."""
     subset = (dataset.inputFacets and dataset.inputFacets.subset) or (
         dataset.outputFacets and dataset.outputFacets.subset
     )

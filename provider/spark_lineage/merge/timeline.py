@@ -36,7 +36,7 @@ _ENDING, _READING, _AT_ONCE = 0, 1, 2
 
 
 class _Read:
-    """A dataset, or a partition of it, as the source of a write: what the task put in, and whether it was given more."""
+    """A dataset, or a partition of it, that a write comes from: what the task put in, and whether it was given more."""
 
     def __init__(self, entity: Entity, partition: str) -> None:
         self.entity = entity

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
+
+from msgspec import structs
 
 from spark_lineage.merge.database_query import DECIDES, query_dataset, query_of
 from spark_lineage.merge.execution import CatalogStatement, hidden_table, unnamed
@@ -16,7 +18,7 @@ from spark_lineage.plans.database_query import is_query, statement_of
 from spark_lineage.plans.kafka import UNREAD_TOPICS, relation_of, scanned_topics
 from spark_lineage.plans.names import Names
 from spark_lineage.plans.plan import Node, Plan
-from spark_lineage.plans.pushdown import V2_DATABASE_SCAN, joined_tables, named_columns, read_pushed
+from spark_lineage.plans.pushdown import V2_DATABASE_SCAN, joined_tables, named_columns, partition_of, read_pushed
 from spark_lineage.plans.scope import NOTHING, Read, Sources, given_out_by
 
 # As catalyst prints a TableIdentifier.
@@ -65,6 +67,7 @@ _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\
 _LOADED = re.compile(
     rf"LoadDataCommand {IDENTIFIER.pattern}, (?P<location>.*), (?:true|false), (?:true|false)(?:, Map|\Z)", re.DOTALL
 )
+_PARTITIONS = re.compile(rf"(?:/{PARTITION})+\Z")
 _METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
 # They read no dataset.
 _LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
@@ -285,8 +288,7 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
     if (file_scan := _FILE_SCAN.fullmatch(node.name)) and paths:
         table = file_scan["table"] or ""
         if table and "PartitionFilters" in node.fields:
-            # A scan of one partition of a table names its directory.
-            paths = [re.sub(rf"(?:/{PARTITION})+\Z", "", path) for path in paths]
+            return _partitions(node, paths, table, tables)
         return by_name(tables.at(path, table) for path in paths)
     if paths and v2_scan:
         return by_name(tables.at(path) for path in paths)
@@ -298,7 +300,8 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
         table = hive["table"] if hive else v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
     if table:
         # A table of files may be external.
-        return tuple(filter(None, (tables.named(table, is_own=not (hive or is_logical)),)))
+        found = tables.named(table, is_own=not (hive or is_logical))
+        return (_in_partition(found, partition_of(node)),) if found is not None else ()
     if not (is_logical or jdbc):
         return ()
     # A relation numbers its columns in their order; a scan gives them out in another.
@@ -308,6 +311,23 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
     if jdbc and is_query(jdbc["table"]):
         name = query_dataset(statement_of(jdbc["table"], node.fields.get("External engine query", "")), columns)
     return (Observed(name, schema=schema),)
+
+
+def _partitions(node: Node, paths: Sequence[str], table: str, tables: Tables) -> tuple[Observed, ...]:
+    """Return the partitions of a table that a scan reads, which names their directories, or its filters them."""
+    _, is_all = _paths(node.fields["Location"])
+    cut = [_PARTITIONS.search(path) for path in paths]
+    below = [match[0].strip("/") if match and is_all else "" for match in cut]
+    places = [path[: match.start()] if match else path for path, match in zip(paths, cut, strict=True)]
+    if not all(below):
+        below = [partition_of(node)] * len(places)
+    return by_name(
+        _in_partition(tables.at(place, table), partition) for place, partition in zip(places, below, strict=True)
+    )
+
+
+def _in_partition(table: Observed, partition: str) -> Observed:
+    return structs.replace(table, dataset=structs.replace(table.dataset, partition=partition)) if partition else table
 
 
 def _hidden(node: Node) -> Observed:
