@@ -58,7 +58,7 @@ def _counted(version: str, job: str, home: Path, evidence: str) -> Counted:
     truth = replace(read_truth(job), without_evidence=[])
     faults = [
         f"{measure}: {fact}"
-        for measure, score in compare(truth, event, application.work, evidence).items()
+        for measure, score in compare(truth, event, application.work, evidence, application.snapshots).items()
         for fact in (*score.too_much, *(() if measure == _NUMBERS else score.missing))
     ]
     is_faulty = bool(faults) or evidence in truth.counted
