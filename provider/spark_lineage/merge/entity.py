@@ -155,10 +155,20 @@ class Entity:
         return not all(are_apart(partition, read) for read in self.read_parts)
 
     def is_own_content(self, partition: str) -> bool:
-        """Whether the task itself wrote what a partition of it holds (M6)."""
+        """Whether the task itself wrote what a partition of it holds (M6).
+
+        A table that was there, as no command made it, holds more than the rows that the task has put in.
+        """
         if not self.is_filled or self.is_own or self.is_replaced:
             return self.is_filled
+        if self.is_added_to and not partition:
+            return False
         return not all(are_apart(partition, filled) for filled in self.filled_parts)
+
+    @property
+    def is_added_to(self) -> bool:
+        """Whether all that the task did to a table of a catalog left other rows of it."""
+        return self.table_name is not None and all(self.filled_parts)
 
     def content_of(self, partition: str) -> Content:
         """Return what the task has put into a partition of it."""
@@ -238,6 +248,8 @@ class Entity:
         partition, write = write.dataset.partition, structs.replace(write, dataset=write.dataset.whole)
         if lifecycle in _REPLACING:
             self._replace(how.execution, partition, is_repeated=is_repeated)
+        # All rows that are written may be of one partition, whatever they replace.
+        partition = "/".join(filter(None, (partition, *how.execution.constants)))
         # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
         is_counted = write.statistics is not None or not (write.edges or fed_by or how.is_unconfirmed)
         writes = (how.write,) if how.write is not None else ()

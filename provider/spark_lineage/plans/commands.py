@@ -71,6 +71,7 @@ _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+\.\S+)")
 _ROW_PLACE = f"{hidden('_pos')}#"
 _DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
 _DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
+_BY_EXPRESSION = "OverwriteByExpression"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _REDACTED = "*********(redacted)"
 # Of a command whose target only the executions inside of it read.
@@ -151,9 +152,10 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     mode = _mode(name, text, write.get("overwrite"))
     options = _options(text)
     is_dynamic = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, "")).lower() == "dynamic"
-    # A partition is named, or rows by a condition, or only the partitions that the data has are replaced.
+    # A partition is named, or rows by a condition, which not all plans have, or only the partitions that the data has
+    # are replaced.
     is_partial = (
-        bool(partition or name in _DYNAMIC or "replacewhere" in options)
+        bool(partition or name in _DYNAMIC or name.startswith(_BY_EXPRESSION) or "replacewhere" in options)
         or (bool(partitions) and ("overwrite" in write or is_dynamic))
         or (name == HUDI_INSERT and (is_dynamic or bool(HUDI_STATIC.search(text))))
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
+from urllib.parse import quote
 
 from msgspec import structs
 
@@ -26,8 +27,8 @@ from spark_lineage.plans.commands import (
     unwrapped,
 )
 from spark_lineage.plans.event_log_lines import Source
-from spark_lineage.plans.lists import arguments
-from spark_lineage.plans.names import Names, hidden
+from spark_lineage.plans.lists import arguments, outputs
+from spark_lineage.plans.names import Names, hidden, plain
 from spark_lineage.plans.operators import Leaf, trace
 from spark_lineage.plans.plan import Node, Plan, parse_plan
 from spark_lineage.plans.rdds import NO_ROWS, ROWS_OF_PROGRAM, Rows, Scans, scans_of
@@ -52,6 +53,7 @@ _OUTPUT_MODES = frozenset({"append", "complete", "update"})
 # Columns of Delta's AddFile and IndexedFile.
 _ACTIONS = (frozenset({"dataChange", "partitionValues"}), frozenset({"add", "remove", "cdc", "isLast"}))
 _ID = re.compile(r"#(\d+)")
+_LITERAL = re.compile(r"(?!null\Z)[\w.:+-]+(?: [\w.:+-]+)*")
 _EXISTING_RDD = "Scan ExistingRDD"
 _VALUE = hidden("value")
 # Where a glob begins; what it stands for lies in the directory before it (Hadoop's GlobPattern).
@@ -93,6 +95,8 @@ class PlanContent:
     """Whether it reads RDDs of the program, whose sources only its jobs name."""
     rows: Rows = NO_ROWS
     """Where the rows of these RDDs come from."""
+    literals: Mapping[int, str] = field(default_factory=dict)
+    """The values of the attributes that are the same in all rows."""
 
     @property
     def is_query_of_data(self) -> bool:
@@ -109,6 +113,12 @@ class PlanContent:
     def is_whole(self) -> bool:
         """Whether all columns that it writes were traced to datasets that its plan names."""
         return all(part.is_whole for part in self.parts) if self.parts else self.traced.is_whole
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """The columns that have one value in all rows that it writes: ``("day=1",)``."""
+        columns = ((column.name, self.literals.get(column.id)) for column in self.traced.columns)
+        return tuple(f"{name}={quote(value)}" for name, value in columns if value is not None)
 
     @property
     def outputs(self) -> tuple[Observed, ...]:
@@ -167,14 +177,15 @@ class PlanContent:
         rows = reduce(or_, (content.rows for content in queries), self.rows)
         # One that writes itself has the columns.
         has_rows = any(content.has_rows_of_program and content.command.target is None for content in queries)
-        traced, unread = self._own(queries).traced, self.unread
+        own, unread = self._own(queries), self.unread
+        traced = own.traced
         if self.merge and command.target is not None:
             within = [content.traced for content in inside]
             traced = replace(merged(self.merge, command.target.dataset, traced, names, within), is_cut=traced.is_cut)
             # The columns of an RDD are counted as such.
             unread += () if any(content.has_rows_of_program for content in inside) else traced.unread
         whole = replace(self, command=command, inputs=inputs, traced=traced, rows=rows, unread=unread)
-        return replace(whole, has_rows_of_program=has_rows)
+        return replace(whole, has_rows_of_program=has_rows, literals=own.literals)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
         """Return what a command does to the only dataset that executions inside of it read."""
@@ -294,7 +305,19 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
         is_of_log=any(is_log_of_table(node) for node in plan.walk() if not node.children),
         scans=scans,
         has_rows_of_program=any(node.name.strip() in ROWS_OF_PROGRAM for node in plan.walk()),
+        literals=_literals(plan.root),
     )
+
+
+def _literals(node: Node) -> dict[int, str]:
+    """Return the literals that projections give out, from the root down to where rows come together."""
+    found: dict[int, str] = {}
+    while len(node.children) == 1:
+        for element in outputs(node.fields.get("Output", ""), node.sizes.get("Output")) or ():
+            if element.expression is not None and _LITERAL.fullmatch(plain(element.expression)):
+                found[element.id] = plain(element.expression)
+        (node,) = node.children
+    return found
 
 
 def _kafka_data(plan: Plan) -> Node | None:

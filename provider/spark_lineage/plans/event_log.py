@@ -374,6 +374,7 @@ class EventLogReader:
             mode=command.mode,
             is_partial=command.is_partial,
             partition=command.partition,
+            constants=content.constants,
             partitioned_by=next(filter(None, partitioned_by), ()),
             is_merge=command.is_merge,
             output_mode=output_mode,
