@@ -38,6 +38,8 @@ class Bindings:
     def __init__(self) -> None:
         self.entities: list[Entity] = []
         self._by_name: dict[DatasetName, Entity] = {}
+        # Tables by the database and name that commands give them, which no symlink has for a table with a place.
+        self._by_command: dict[tuple[str, ...], Entity] = {}
 
     def find(self, observed: Observed) -> Entity:
         """Return the entity that has one of these names now; symlinks make entities one."""
@@ -68,6 +70,14 @@ class Bindings:
         """Give an entity the names of a dataset."""
         self._by_name.update(dict.fromkeys(observed.names, entity))
 
+    def declare(self, statement: CatalogStatement, entity: Entity) -> None:
+        """Note what table a command made."""
+        self._by_command[_short(statement.name)] = entity
+
+    def undeclare(self, entity: Entity) -> None:
+        """Take the names from a table that commands gave it."""
+        self._by_command = {name: known for name, known in self._by_command.items() if known.current is not entity}
+
     def forget(self, entity: Entity) -> None:
         """Take all names from an entity."""
         self._by_name = {name: known for name, known in self._by_name.items() if known is not entity}
@@ -93,7 +103,9 @@ class Bindings:
         """Return the table that a command names, perhaps without its database; Spark's catalogs ignore case."""
         if path := _PATH_TABLE.fullmatch(name):
             return next((entity for known, entity in self._by_name.items() if _is_at(known, path["path"])), None)
-        wanted = name.casefold().split(".")[-2:]
+        wanted = list(_short(name))
+        if (declared := self._by_command.get(_short(name))) is not None and not declared.current.is_dropped:
+            return declared.current
         for entity in self.entities:
             names = [link.name.casefold().split(".") for link in tables(entity.symlinks)]
             if not entity.is_dropped and any(parts[-len(wanted) :] == wanted for parts in names):
@@ -112,6 +124,23 @@ class Bindings:
 
     def _known(self, names: Iterable[DatasetName]) -> list[Entity]:
         return list(dict.fromkeys(entity for name in names if (entity := self._by_name.get(name))))
+
+
+def _short(name: str) -> tuple[str, ...]:
+    """Return database and name of a table as commands have it; Spark's catalogs ignore case."""
+    return tuple(name.casefold().split(".")[-2:])
+
+
+def is_external(table: Entity) -> bool:
+    """Whether a table lies outside of the folders in which its catalog puts tables: DROP takes away its name alone."""
+    links, name = tables(table.symlinks), table.name
+    folders = [link.namespace for link in links if is_path_namespace(link.namespace)]
+    if not is_path_namespace(name.namespace) or len(folders) < len(links):
+        return False
+    databases = {f"{link.name.rpartition('.')[0]}.db" for link in links}
+    above = {f"{one.namespace}:{one.name}".replace(":///", ":/") for one in directories_above(name)}
+    is_in_database = next(directories_above(name), name).name.rpartition("/")[2] in databases
+    return not is_in_database and above.isdisjoint(folders)
 
 
 def _is_at(name: DatasetName, path: str) -> bool:

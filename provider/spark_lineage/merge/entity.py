@@ -30,7 +30,7 @@ _NOTHING = Observed(DatasetName("", ""))
 # How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
-    *("is_filled", "is_replaced", "is_own", "is_renamed"),
+    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows"),
     *("lifecycle", "attempt"),
 )
 _OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written")
@@ -58,6 +58,7 @@ class WriteRun(Struct, frozen=True):
     is_inner_right: bool = False
     is_certain: bool = False
     is_doubtful: bool = False
+    is_declaration: bool = False
 
     def is_repetition(self, entity: Entity) -> bool:
         """Whether a run within this one has written the same."""
@@ -106,7 +107,7 @@ class Entity:
         self.glimpsed: Observed | None = None
         self.is_read_declared = self.is_read_logged = False
         self.is_observed = self.is_own = self.is_only_created = False
-        self.is_written = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
+        self.is_written = self.has_rows = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
         self.is_unconfirmed = self.is_doubtful = False
         self.first_written, self.last_written = float("inf"), float("-inf")
         self.last_lifecycle: str | None = None
@@ -146,7 +147,7 @@ class Entity:
     @property
     def is_left(self) -> bool:
         """Whether the task leaves it behind; a write that it may have failed in has to be read again for that."""
-        return self.is_written and not self.is_dropped and not (self.is_doubtful and self.is_unconfirmed)
+        return self.is_written and self.has_rows and not self.is_dropped and not (self.is_doubtful and self.is_unconfirmed)
 
     def has_former(self, partition: str = "") -> bool:
         """Whether a partition of it holds content that the task was given: its columns are then their own sources."""
@@ -269,13 +270,14 @@ class Entity:
         is_first = not self.is_written or (is_repeated and how.run.first <= self.first_written)
         is_new = lifecycle == "CREATE" and is_first and self.read is None
         self.is_own = self.is_own or is_new
-        # Rows of an RDD are data, though they have neither edges nor numbers.
-        is_data = not write.is_empty or how.execution.has_rdds
-        self.is_only_created = is_new and not (is_data or how.is_unconfirmed or how.is_certain)
         if lifecycle not in _METADATA:
+            # Rows of an RDD are data, though they have neither edges nor numbers.
+            is_data = not write.is_empty or how.execution.has_rdds
+            self.is_only_created = is_new and not (is_data or how.is_unconfirmed or how.is_certain)
             self.is_filled = True
             self.filled_parts.add(partition)
         self.is_written = True
+        self.has_rows = self.has_rows or not how.is_declaration
         self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful
         self.attempt = "unfinished" if how.is_doubtful else None
         self.first_written, self.last_written = min(self.first_written, how.run.last), how.run.last

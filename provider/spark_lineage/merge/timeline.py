@@ -9,7 +9,7 @@ from itertools import chain
 
 from msgspec import structs
 
-from spark_lineage.merge.catalog import Bindings, CatalogJournal, under_new_name
+from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, under_new_name
 from spark_lineage.merge.entity import Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement
@@ -20,6 +20,7 @@ from spark_lineage.merge.outcome import (
     RunOutcome,
     has_statistics,
     is_appending,
+    is_declaration,
     is_destroyed,
     is_outer,
     is_unconfirmed,
@@ -110,7 +111,8 @@ class Timeline:
         for write in outputs:
             if "DROP" in write.lifecycles:
                 if is_effective:
-                    found = self._bindings.dropped(write)
+                    table = self._bindings.table(statement.name) if statement is not None else None
+                    found = self._bindings.dropped(write) or ([] if table is None else [table])
                     self.journal.drop(run, write, found, statement)
                     self._forget(found)
             elif is_effective:
@@ -149,6 +151,8 @@ class Timeline:
         is_conditional = statement is not None and statement.is_conditional
         is_table = self._bindings.has_table(write)
         entity = self._bindings.find(write)
+        if statement is not None and statement.object_type == "TABLE" and statement.change in {"CREATE", "OVERWRITE"}:
+            self._bindings.declare(statement, entity)
         is_told = entity.is_within(run)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
             if not is_told:
@@ -188,6 +192,7 @@ class Timeline:
             is_outer="CREATE" in write.lifecycles or is_outer(run),
             is_inner_right=CTAS_COMMAND in run.content.job_name,
             is_certain=statement is not None and not is_conditional and entity.table_name is not None,
+            is_declaration=is_declaration(run, write, execution),
         )
         self.journal.write(write, entity, how)
         entity.add_write(write, how, *self._origin(run_id, write))
@@ -244,8 +249,10 @@ class Timeline:
 
     def _forget(self, entities: Iterable[Entity]) -> None:
         for entity in entities:
-            entity.is_dropped = True
-            self._bindings.forget(entity)
+            self._bindings.undeclare(entity)
+            if not is_external(entity):
+                entity.is_dropped = True
+                self._bindings.forget(entity)
 
     def _actions(self, *, is_each: bool) -> Iterator[tuple[str, int]]:
         """Return reads and writes in order: a run reads when it starts and has written when it ends.

@@ -255,6 +255,8 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_RENAME, "AlterTableRenameCommand AlterHoodieTableRenameCommand"),
     (_ADD_COLUMNS, "AlterTableAddColumnsCommand AlterHoodieTableAddColumnsCommand"),
     (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand"),
+    (_ALTER, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand AlterTableRenamePartitionCommand"),
+    (_ALTER, "AlterTableSetLocationCommand RepairTableCommand AlterTableRecoverPartitionsCommand"),
     (_ALTER, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
     (_SET_PROPERTIES, "AlterTableSetPropertiesCommand AlterHoodieTableSetPropertiesCommand"),
     (_alter_v2, "AlterTable AddPartitionField DropPartitionField ReplacePartitionField SetIdentifierFields"),
