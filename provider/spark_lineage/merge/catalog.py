@@ -78,6 +78,13 @@ class Bindings:
         """Take the names from a table that commands gave it."""
         self._by_command = {name: known for name, known in self._by_command.items() if known.current is not entity}
 
+    def unname(self, entity: Entity) -> None:
+        """Take the names of a table from what stays in its directory."""
+        self.undeclare(entity)
+        for link in tables(entity.symlinks):
+            self._by_name.pop(link.dataset, None)
+            entity.symlinks.discard(link)
+
     def forget(self, entity: Entity) -> None:
         """Take all names from an entity."""
         self._by_name = {name: known for name, known in self._by_name.items() if known is not entity}

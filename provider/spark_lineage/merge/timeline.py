@@ -138,9 +138,17 @@ class Timeline:
             # It had another name again, or had gone, when the listener looked it up.
             return [self._rename(run_id, under_new_name(table, statement.new_name), table.name)]
         if table is not None and statement.change == "ALTER":
+            if "location" in dict(statement.properties):
+                return self._move(run_id, table, statement)
             altered = Observed(table.name, lifecycles=frozenset({"ALTER"}))
             return [self._write_one(run_id, outcome, altered)]
         self._forget(self.journal.command(self._evidence.runs[run_id], statement, self._bindings))
+        return []
+
+    def _move(self, run_id: str, table: Entity, statement: CatalogStatement) -> list[Entity]:
+        """Give the name of a table to another place; what was there before stays in its directory."""
+        self.journal.command(self._evidence.runs[run_id], statement, self._bindings)
+        self._bindings.unname(table)
         return []
 
     def _write_one(self, run_id: str, outcome: RunOutcome, write: Observed) -> Entity:

@@ -228,6 +228,12 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
     )
 
 
+def _set_location(parts: list[str]) -> CatalogStatement:
+    """``name, location``, or ``name, Map(day -> 1), location`` for a partition, which leaves the others."""
+    location = (("location", parts[1]),) if len(parts) == 2 else ()  # noqa: PLR2004 - a table and its place
+    return CatalogStatement("ALTER", "TABLE", _table(parts), properties=location)
+
+
 # IF NOT EXISTS comes last.
 _CREATE = _reader("CREATE", "TABLE", _table, conditional=-1)
 _CREATE_V2 = _reader("CREATE", "TABLE", _identifier, conditional=-1)
@@ -256,7 +262,8 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_ADD_COLUMNS, "AlterTableAddColumnsCommand AlterHoodieTableAddColumnsCommand"),
     (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand"),
     (_ALTER, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand AlterTableRenamePartitionCommand"),
-    (_ALTER, "AlterTableSetLocationCommand RepairTableCommand AlterTableRecoverPartitionsCommand"),
+    (_ALTER, "RepairTableCommand AlterTableRecoverPartitionsCommand"),
+    (_set_location, "AlterTableSetLocationCommand"),
     (_ALTER, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
     (_SET_PROPERTIES, "AlterTableSetPropertiesCommand AlterHoodieTableSetPropertiesCommand"),
     (_alter_v2, "AlterTable AddPartitionField DropPartitionField ReplacePartitionField SetIdentifierFields"),

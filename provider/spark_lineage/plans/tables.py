@@ -139,11 +139,13 @@ class Tables:
                 self._metastore = value.partition(",")[0]
 
     def learn(self, statement: CatalogStatement) -> None:
-        """Note where a database of Spark's own catalog is, by the command that makes it."""
+        """Note where a database of Spark's own catalog is, by the command that makes it, and where a table is now."""
         location = dict(statement.properties).get("location", "")
         catalog, _, database = statement.name.rpartition(".")
         if statement.object_type == "DATABASE" and catalog in {"", SESSION_CATALOG} and _PATH.match(location):
             self._databases[database] = location.rstrip("/")
+        elif statement.change == "ALTER" and _PATH.match(location):
+            self._locations[self._full(statement.name)] = location
 
     def catalog(self, class_name: str) -> str:
         """Return the name that a class of catalogs was configured under, empty where it has none or several."""
