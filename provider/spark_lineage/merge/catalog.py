@@ -204,6 +204,9 @@ class CatalogJournal:
             self._partition(write.dataset, partitioned_by)
         name = _catalog_name(entity, write.dataset) or (_table_name(said.name) if said.object_type == "TABLE" else "")
         change = _CHANGES.get(max(write.lifecycles, default=""))
+        if change == said.change == "OVERWRITE" and not entity.is_seen:
+            # OR REPLACE of a table that the task never saw makes it, as far as anybody knows.
+            change = "CREATE"
         is_repeated = how.is_repetition(entity)
         is_inner_right = is_repeated and how.is_inner_right
         is_added = change == "CREATE" and how.is_appending and not is_inner_right

@@ -70,10 +70,14 @@ _V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)"
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+\.\S+)")
 _ROW_PLACE = f"{hidden('_pos')}#"
 _DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
+# Its source is printed as an object without a name.
+_CLONE = re.compile(r"CloneTableCommand \S+, (?:`\S+|None|\S+), (?P<location>\S+), (?:Create|Replace)")
 _DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
 _BY_EXPRESSION = "OverwriteByExpression"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _REDACTED = "*********(redacted)"
+# The command that makes Delta's tables, those that are clones of others among them.
+CLONE = "CreateDeltaTableCommand"
 # Of a command whose target only the executions inside of it read.
 UNNAMED_TARGET = unnamed("target")
 
@@ -270,6 +274,12 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
     return next((tables.named(match["table"]) for match in changed if match), None)
 
 
+def _cloned_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """``t, ErrorIfExists, CloneTableCommand …CloneDeltaSource@1f, t, file:/data/t, Create, …``: a clone and its place."""
+    clone = _CLONE.search(text)
+    return tables.at(clone["location"], arguments(text)[0]) if clone else None
+
+
 def _created_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """``org.apache.iceberg.spark.SparkCatalog@1f, db.t, …``; the place of a table of Spark's own is in no text."""
     catalog, table, *_ = arguments(text)
@@ -296,6 +306,7 @@ _BY_TARGET: tuple[tuple[_Target, str], ...] = (
     (_delta_target, "UpdateCommand DeleteCommand MergeIntoCommand"),
     (_delta_v2_target, "RestoreTableCommand"),
     (_created_target, "CreateTable"),
+    (_cloned_target, CLONE),
     # A DELETE of whole files: `ice.db.t, [at < 1], …`.
     (lambda _node, text, tables: tables.foreign(arguments(text)[0]), "DeleteFromTable"),
     # An overwrite of the partitions that the data has; a table of a path has no `CatalogTable`.

@@ -18,6 +18,7 @@ from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.plans import kafka
 from spark_lineage.plans.answers import delta_answer
 from spark_lineage.plans.commands import (
+    CLONE,
     UNNAMED_TARGET,
     Command,
     command_node,
@@ -278,6 +279,8 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         inputs = tuple(one for one in inputs if one.symlinks.isdisjoint(changed.symlinks))
         traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
         return PlanContent(command, by_name([*inputs, changed]), traced, unread=(*plan.unread, *traced.unread))
+    if command.name == CLONE:
+        return PlanContent(command, statement=statement, unread=(f"{CLONE}: the table that it clones",))
     named = (_ID.findall(text) for node in plan.walk() for text in node.fields.values())
     ids = frozenset(int(each) for found in named for each in found)
     return PlanContent(command, inputs, merge=merge, statement=statement, ids=ids)

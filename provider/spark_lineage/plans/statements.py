@@ -13,7 +13,7 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, SchemaField
-from spark_lineage.plans.commands import HIVE_TABLE, described
+from spark_lineage.plans.commands import CLONE, HIVE_TABLE, described
 from spark_lineage.plans.lists import arguments, struct_fields
 from spark_lineage.plans.plan import Plan
 from spark_lineage.plans.tables import Tables, table_parts
@@ -196,6 +196,14 @@ def _create_as(parts: list[str]) -> CatalogStatement | None:
     return CatalogStatement("CREATE", "TABLE", _table(parts), is_conditional=parts[1] == "Ignore")
 
 
+def _clone(parts: list[str]) -> CatalogStatement | None:
+    """``name, mode, CloneTableCommand …, …``; a table that is no clone is made by the command around it."""
+    if not any("CloneTableCommand" in part for part in parts):
+        return None
+    change: ChangeType = "OVERWRITE" if parts[1] == "Overwrite" else "CREATE"
+    return CatalogStatement(change, "TABLE", _table(parts), is_conditional=parts[1] == "Ignore")
+
+
 def _create_hive_as(parts: list[str]) -> CatalogStatement | None:
     """``[Database: db, TableName: t, …], …``."""
     match = HIVE_TABLE.search(parts[0])
@@ -249,6 +257,7 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_CREATE, "CreateDataSourceTableCommand CreateTableCommand CreateTableLikeCommand"),
     (_CREATE, "CreateHoodieTableCommand CreateHoodieTableLikeCommand"),
     (_CREATE_V2, "CreateTable CreateTableAsSelect AtomicCreateTableAsSelect"),
+    (_clone, CLONE),
     (_create_as, "CreateDataSourceTableAsSelectCommand CreateHoodieTableAsSelectCommand"),
     (_create_hive_as, "CreateHiveTableAsSelectCommand OptimizedCreateHiveTableAsSelectCommand"),
     (_REPLACE, "ReplaceTable AtomicReplaceTable ReplaceTableAsSelect AtomicReplaceTableAsSelect"),
