@@ -115,7 +115,8 @@ def is_counted(event: Mapping[str, Any]) -> bool:
 def versions_of(dataset: Mapping[str, Any]) -> set[str]:
     """Return the versions that an event names of a dataset."""
     facet = dataset.get("facets", {}).get("version", {})
-    named = (facet.get("datasetVersion"), *facet.get("versions", ()))
+    several = dataset.get("inputFacets", {}).get("sparkLineage_versions", {}).get("versions", ())
+    named = (facet.get("datasetVersion"), *several)
     return {str(version) for version in named if version is not None}
 
 

@@ -42,7 +42,7 @@ def corrected(run: RunState, execution: Execution) -> RunState:
         logged = [renamed(read, names) for read in execution.inputs]
         logged = [read for read in logged if known.isdisjoint(directories_above(read.dataset))]
         listened_inputs = content.inputs
-    inputs = join(listened_inputs, by_name(logged))
+    inputs = join(_without_versions(listened_inputs, logged), by_name(logged))
     listened = content.outputs
     if execution.mode == "Append":
         # The plan appends, though the listener may say OVERWRITE: it does for Hudi.
@@ -55,6 +55,15 @@ def corrected(run: RunState, execution: Execution) -> RunState:
         outputs = tuple(_without_new_columns(output, listened_inputs) for output in outputs)
     content = structs.replace(content, inputs=inputs, outputs=_in_partition(outputs, execution))
     return RunState(run.first, max(run.last, execution.ended or run.last), run.seen | _seen(execution), content)
+
+
+def _without_versions(listened: tuple[Observed, ...], logged: Iterable[Observed]) -> tuple[Observed, ...]:
+    """Return the listener's inputs without the version of a table whose version the log has: that was read."""
+    known = {read.dataset.whole for read in logged if read.versions}
+    return tuple(
+        structs.replace(read, versions=frozenset()) if read.versions and read.dataset.whole in known else read
+        for read in listened
+    )
 
 
 def _whole(execution: Execution) -> Execution:

@@ -104,6 +104,7 @@ class Entity:
         self.absorbed_by: Entity | None = None
         self.read: Observed | None = None
         self.read_name: DatasetName | None = None
+        self.read_versions: dict[str, None] = {}
         self.glimpsed: Observed | None = None
         self.is_read_declared = self.is_read_logged = False
         self.is_observed = self.is_own = self.is_only_created = False
@@ -147,7 +148,9 @@ class Entity:
     @property
     def is_left(self) -> bool:
         """Whether the task leaves it behind; a write that it may have failed in has to be read again for that."""
-        return self.is_written and self.has_rows and not self.is_dropped and not (self.is_doubtful and self.is_unconfirmed)
+        return (
+            self.is_written and self.has_rows and not self.is_dropped and not (self.is_doubtful and self.is_unconfirmed)
+        )
 
     def has_former(self, partition: str = "") -> bool:
         """Whether a partition of it holds content that the task was given: its columns are then their own sources."""
@@ -221,6 +224,7 @@ class Entity:
             self.glimpsed = _joined(self.glimpsed, read)
         else:
             self.read_parts.add(partition)
+            self.read_versions |= dict.fromkeys(sorted(read.versions))
             if self._former_names:
                 read = structs.replace(read, schema=tuple(map(self._formerly, read.schema)))
             known, self.read = self.read, _joined(self.read, read)
@@ -283,6 +287,9 @@ class Entity:
         self.first_written, self.last_written = min(self.first_written, how.run.last), how.run.last
         self.last_lifecycle = lifecycle
         self.lifecycle = lifecycle or self.lifecycle
+        if not is_repeated or write.versions:
+            # A version that nothing names is not the one of before.
+            self.described = structs.replace(self.described, versions=write.versions)
         self._describe(write)
 
     def add_declared(self, write: Observed, sources: Sources, fed_by: set[Entity]) -> None:
@@ -339,6 +346,7 @@ class Entity:
         self.described = _filled(later.described, earlier.described)
         self.previous_name = self.previous_name or other.previous_name
         self.read_parts |= other.read_parts
+        self.read_versions |= other.read_versions
         self.filled_parts |= other.filled_parts
         self.replaced_parts |= other.replaced_parts
         self._former_names |= other._former_names
@@ -386,7 +394,7 @@ def _filled(first: Observed, other: Observed) -> Observed:
         schema=first.schema or other.schema,
         storage=first.storage or other.storage,
         catalog=first.catalog or other.catalog,
-        version=first.version or other.version,
+        versions=first.versions or other.versions,
     )
 
 

@@ -236,7 +236,7 @@ def _observe(dataset: Dataset) -> Observed:
         ),
         storage=Storage(*structs.astuple(facets.storage)) if facets.storage else None,
         catalog=Catalog(*structs.astuple(facets.catalog)) if facets.catalog else None,
-        version=facets.version.datasetVersion if facets.version else None,
+        versions=frozenset((facets.version.datasetVersion,)) if facets.version else frozenset(),
         lifecycles=frozenset((lifecycle.lifecycleStateChange,)) if lifecycle else frozenset(),
         previous_name=lifecycle.previousIdentifier if lifecycle else None,
         edges=frozenset(edge for edge in edges if edge[2] not in steering),

@@ -37,7 +37,7 @@ class Observed(Struct, frozen=True, gc=False):
     schema: tuple[SchemaField, ...] = ()
     storage: Storage | None = None
     catalog: Catalog | None = None
-    version: str | None = None
+    versions: frozenset[str] = frozenset()
     lifecycles: frozenset[str] = frozenset()
     previous_name: DatasetName | None = None
     edges: frozenset[Edge] = frozenset()

@@ -54,6 +54,11 @@ _OUTPUT_MODES = frozenset({"append", "complete", "update"})
 # Columns of Delta's AddFile and IndexedFile.
 _ACTIONS = (frozenset({"dataChange", "partitionValues"}), frozenset({"add", "remove", "cdc", "isLast"}))
 _ID = re.compile(r"#(\d+)")
+_DELTA_STATE = re.compile(
+    r"Scan ExistingRDD Delta Table State.* #(?P<version>\d+) - (?P<log>.*)/_delta_log"
+    r"|\bDelta\[version=(?P<changed>\d+), (?P<table>[^\]]+)\]",
+    re.DOTALL,
+)
 _LITERAL = re.compile(r"(?!null\Z)[\w.:+-]+(?: [\w.:+-]+)*")
 _EXISTING_RDD = "Scan ExistingRDD"
 _VALUE = hidden("value")
@@ -96,6 +101,8 @@ class PlanContent:
     """Whether it reads RDDs of the program, whose sources only its jobs name."""
     rows: Rows = NO_ROWS
     """Where the rows of these RDDs come from."""
+    states: frozenset[tuple[DatasetName, str]] = frozenset()
+    """The versions of Delta's tables of which it reads the state or changes the rows."""
     literals: Mapping[int, str] = field(default_factory=dict)
     """The values of the attributes that are the same in all rows."""
 
@@ -241,7 +248,7 @@ def read_plan(
         return PlanContent()
     complete_locations(plan, located)
     tables.answers.find(plan, root_id, lambda: {one.dataset for one in read_by(plan, tables)})
-    content = _read(plan, tables, batch, configs)
+    content = replace(_read(plan, tables, batch, configs), states=_states(plan, tables))
     if answer := delta_answer(plan, content.traced, tables.at):
         tables.answers.add(root_id, answer)
     return content
@@ -309,6 +316,15 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
         scans=scans,
         has_rows_of_program=any(node.name.strip() in ROWS_OF_PROGRAM for node in plan.walk()),
         literals=_literals(plan.root),
+    )
+
+
+def _states(plan: Plan, tables: Tables) -> frozenset[tuple[DatasetName, str]]:
+    """Return the versions of Delta's tables of which a plan reads the state, or that the command at its root changes."""
+    texts = [described(plan)[1], *(node.name for node in plan.walk() if not node.children)]
+    found = (match for text in texts for match in _DELTA_STATE.finditer(text))
+    return frozenset(
+        (tables.at(match["log"] or match["table"]).dataset, match["version"] or match["changed"]) for match in found
     )
 
 

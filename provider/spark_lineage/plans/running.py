@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+
+from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.accounting import Account
 from spark_lineage.plans.content import PlanContent
 from spark_lineage.plans.event_log_lines import JobStart
@@ -26,6 +30,8 @@ class Running:
     account: Account
     rows: Rows = NO_ROWS
     inside: list[Running] = field(default_factory=list)
+    states: Collection[tuple[DatasetName, str]] = ()
+    """The versions of Delta's tables of which executions of the same root read the state."""
     metrics: dict[int, str] = field(default_factory=dict)
     """Which number of ``written`` an accumulator holds."""
     written: dict[str, int] = field(default_factory=dict)
@@ -49,6 +55,21 @@ class Running:
             self.content, self.printed = self.content.without_batch(), plan.without_batch()
             rows |= Rows(frozenset(root.printed.inputs)) if is_of_batch else NO_ROWS
         self.rows |= rows
+
+
+def with_versions(
+    inputs: tuple[Observed, ...], outputs: tuple[Observed, ...], states: Collection[tuple[DatasetName, str]]
+) -> tuple[Observed, ...]:
+    """Return inputs with the versions of Delta's tables that were read; what is written as well is read before that."""
+    written = {output.dataset.whole for output in outputs}
+    versions: dict[DatasetName, set[str]] = {}
+    for name, version in states:
+        versions.setdefault(name, set()).add(version)
+    versions |= {name: {min(found, key=int)} for name, found in versions.items() if name in written}
+    return tuple(
+        structs.replace(read, versions=frozenset(found)) if (found := versions.get(read.dataset.whole)) else read
+        for read in inputs
+    )
 
 
 def unread_columns(content: PlanContent, outputs: tuple[Observed, ...]) -> tuple[str, ...]:

@@ -67,6 +67,7 @@ _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\
 _LOADED = re.compile(
     rf"LoadDataCommand {IDENTIFIER.pattern}, (?P<location>.*), (?:true|false), (?:true|false)(?:, Map|\Z)", re.DOTALL
 )
+_SNAPSHOT = re.compile(r"\bIcebergScan\(table=[^,]*, schemaId=\d+, snapshotId=(?P<id>\d+),")
 _PARTITIONS = re.compile(rf"(?:/{PARTITION})+\Z")
 _METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
 # They read no dataset.
@@ -303,6 +304,9 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
     if table:
         # A table of files may be external.
         found = tables.named(table, is_own=not (hive or is_logical))
+        snapshot = _SNAPSHOT.search(node.description)
+        if found is not None and snapshot:
+            found = structs.replace(found, versions=frozenset((snapshot["id"],)))
         return (_in_partition(found, partition_of(node)),) if found is not None else ()
     if not (is_logical or jdbc):
         return ()
