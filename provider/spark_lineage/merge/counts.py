@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from spark_lineage.merge.accounting import PlanPart, left_over
 from spark_lineage.merge.evidence import Evidence
@@ -12,6 +12,7 @@ from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, TaskState
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.outcome import is_silent, run_outcome
 from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.timeline import Timeline
 from spark_lineage.naming.identity import DatasetName
 
 # Commands after which rows of the table are as they were, so that each column comes from itself as well.
@@ -27,7 +28,7 @@ _ITS_DATABASE = ": its database"
 class Counts:
     """What is counted of one task.
 
-    :param changes: what it did to the catalog
+    :param timeline: the replay of its runs
     :param datasets: its inputs and outputs
     :param is_logged: whether the event log of a running stream goes on
     """
@@ -38,12 +39,13 @@ class Counts:
         evidence: Evidence,
         task_state: TaskState,
         *,
-        changes: Sequence[CatalogChange],
+        timeline: Timeline,
         datasets: Iterable[DatasetLineage],
         is_logged: bool,
     ) -> None:
         self._state = state
-        self._changes = changes
+        self._changes = timeline.journal.changes
+        self._mixed = sorted(one.name.name for one in timeline.entities if one.has_others_versions)
         self._tables = {name.casefold() for one in datasets for name in (one.dataset.name, *_tables(one))}
         self._evidence = evidence
         self._is_over = task_state == "COMPLETE" and not is_logged
@@ -71,6 +73,7 @@ class Counts:
         parts.update(self._without_end())
         parts.update(self._without_columns())
         parts.update(self._in_doubt())
+        parts.update(f"{name}: which of its versions the task wrote" for name in self._mixed)
         parts.update(f"{change.name}: its location" for change in self._changes if self._is_nowhere(change))
         return tuple(UnreadPart(part, parts[part]) for part in sorted(parts))
 

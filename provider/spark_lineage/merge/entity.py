@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import add
 
 from msgspec import Struct, structs
@@ -24,6 +24,8 @@ from spark_lineage.naming.identity import DatasetName
 
 # States of a lifecycle facet after which nothing of the former content is left.
 _REPLACING = frozenset({"CREATE", "OVERWRITE", "TRUNCATE"})
+# Fewer have the versions that Delta counts than the ids of Iceberg's snapshots, which are random.
+_SNAPSHOT_DIGITS = 12
 # States that leave the content alone.
 _METADATA = frozenset({"ALTER", "RENAME"})
 _NOTHING = Observed(DatasetName("", ""))
@@ -105,6 +107,10 @@ class Entity:
         self.read: Observed | None = None
         self.read_name: DatasetName | None = None
         self.read_versions: dict[str, None] = {}
+        # What was read of what the task wrote, in which versions, and the version of each write, "" for an unknown one.
+        self.own_read: Observed | None = None
+        self.written_versions: set[str] = set()
+        self.write_count = 0
         self.glimpsed: Observed | None = None
         self.is_read_declared = self.is_read_logged = False
         self.is_observed = self.is_own = self.is_only_created = False
@@ -169,6 +175,23 @@ class Entity:
             return False
         return not all(are_apart(partition, filled) for filled in self.filled_parts)
 
+    def is_older(self, versions: Collection[str]) -> bool:
+        """Whether versions of it are those of before the task wrote it: time travel.
+
+        Delta counts its versions; a snapshot of Iceberg that the task did not make is another's.
+        """
+        written = self.written_versions
+        if not versions or not written or "" in written:
+            return False
+        if all(version.isdigit() and len(version) < _SNAPSHOT_DIGITS for version in (*versions, *written)):
+            return max(map(int, versions)) < min(map(int, written))
+        return written.isdisjoint(versions)
+
+    @property
+    def has_others_versions(self) -> bool:
+        """Whether it was read in more versions, after the task had written it, than the task made of it."""
+        return self.own_read is not None and len(self.own_read.versions) > self.write_count
+
     @property
     def is_added_to(self) -> bool:
         """Whether all that the task did to a table of a catalog left other rows of it."""
@@ -218,8 +241,10 @@ class Entity:
             self.filled_parts.clear()
             self.lifecycle = None
         partition, read = read.dataset.partition, structs.replace(read, dataset=read.dataset.whole)
-        if self.is_own_content(partition):
+        if self.is_own_content(partition) and not self.is_older(read.versions):
             self.is_unconfirmed = False
+            if read.versions:
+                self.own_read = _joined(self.own_read, read)
         elif is_schema_reading:
             self.glimpsed = _joined(self.glimpsed, read)
         else:
@@ -280,6 +305,9 @@ class Entity:
             self.is_only_created = is_new and not (is_data or how.is_unconfirmed or how.is_certain)
             self.is_filled = True
             self.filled_parts.add(partition)
+            if not is_repeated:
+                self.write_count += 1
+                self.written_versions |= write.versions or {""}
         self.is_written = True
         self.has_rows = self.has_rows or not how.is_declaration
         self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful
@@ -347,6 +375,9 @@ class Entity:
         self.previous_name = self.previous_name or other.previous_name
         self.read_parts |= other.read_parts
         self.read_versions |= other.read_versions
+        self.written_versions |= other.written_versions
+        self.write_count += other.write_count
+        self.own_read = _joined(self.own_read, other.own_read)
         self.filled_parts |= other.filled_parts
         self.replaced_parts |= other.replaced_parts
         self._former_names |= other._former_names

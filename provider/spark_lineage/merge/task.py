@@ -84,7 +84,7 @@ def task_lineage(
     }
     written = tuple(sorted((_output(entity, names) for entity in outputs), key=_by_name))
     changes = timeline.journal.changes
-    counts = Counts(state, evidence, task_state, changes=changes, datasets=(*inputs, *written), is_logged=is_logged)
+    counts = Counts(state, evidence, task_state, timeline=timeline, datasets=(*inputs, *written), is_logged=is_logged)
     return TaskLineage(
         state=task_state,
         inputs=inputs,
@@ -133,7 +133,8 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
     inputs = []
     versions: dict[DatasetName, tuple[str, ...]] = defaultdict(tuple)
     for entity in entities:
-        read, glimpsed = entity.read, entity.glimpsed
+        # Of several versions that the task did not make, it made none of one at least.
+        read, glimpsed = entity.read or (entity.own_read if entity.has_others_versions else None), entity.glimpsed
         if read is not None:
             name = entity.input_name
             is_meant = name not in touched and declared.isdisjoint(directories_above(name))
@@ -142,7 +143,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
                 missing = referred.get(entity, set()) - {field.name for field in read.schema}
                 schema = read.schema + tuple(map(SchemaField, sorted(missing)))
                 inputs.append(structs.replace(read, dataset=name, schema=schema))
-                versions[name] = tuple(entity.read_versions)
+                versions[name] = tuple(entity.read_versions) or tuple(sorted(read.versions))
         elif glimpsed is not None:
             around = set(directories_above(glimpsed.dataset))
             if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):

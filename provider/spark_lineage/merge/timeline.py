@@ -10,7 +10,7 @@ from itertools import chain
 from msgspec import structs
 
 from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, under_new_name
-from spark_lineage.merge.entity import Entity, Sources, WriteRun
+from spark_lineage.merge.entity import Content, Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
@@ -39,9 +39,9 @@ _ENDING, _READING, _AT_ONCE = 0, 1, 2
 class _Read:
     """A dataset, or a partition of it, that a write comes from: what the task put in, and whether it was given more."""
 
-    def __init__(self, entity: Entity, partition: str) -> None:
+    def __init__(self, entity: Entity, partition: str, versions: Collection[str]) -> None:
         self.entity = entity
-        self.content = entity.content_of(partition)
+        self.content = Content() if entity.is_older(versions) else entity.content_of(partition)
         self.has_former = entity.has_former(partition)
 
 
@@ -219,16 +219,20 @@ class Timeline:
         inputs = [read.dataset for read in self._evidence.inputs(run_id)]
         sources: Sources = {}
         # A hundred thousand edges come from a few datasets.
-        source_of = cache(lambda name: _Read(self._source(name, inputs), name.partition))
+        versions = {read.dataset.whole: read.versions for read in self._evidence.inputs(run_id)}
+
+        @cache
+        def source_of(name: DatasetName) -> _Read:
+            return _Read(self._source(name, inputs), name.partition, versions.get(name.whole, ()))
+
         for column, name, field, how in write.edges:
             source = source_of(name)
             found = sources.setdefault(column, set())
             found.update((former, at, compose(how, inner)) for former, at, inner in source.content.sources_of(field))
             if source.has_former:
                 found.add((source.entity, source.entity.former_name(field), how))
-        known = ((self._bindings.known(name), name.partition) for name in inputs)
         through = {source_of(edge[1]) for edge in write.edges}
-        through.update(_Read(entity, partition) for entity, partition in known if entity is not None)
+        through.update(source_of(name) for name in inputs if self._bindings.known(name) is not None)
         for source in through:
             for former, field, how in source.content.sources.get(None, ()):
                 sources.setdefault(None, set()).add((former, field, indirect(how)))

@@ -22,8 +22,8 @@ from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import by_name
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
-from spark_lineage.plans import event_log_lines as events
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.accounting import Account, Accounts
 from spark_lineage.plans.applications import logged_application
 from spark_lineage.plans.content import PlanContent, read_plan, stream_command, streamed
