@@ -1,7 +1,8 @@
 """Makes programs at random, runs them in one Spark application, and compares their lineage with their truth.
 
 ``python tests/truth/generated.py [--count N] [--seed S] [--show SEED] [--shrink] [--spark 3.5] [--keep DIR] [--again
-DIR]``; ends with 1 where a program's lineage is not its truth. ``--spark 3.5`` takes the environment that the variable
+DIR]``; ends with 1 where a program's lineage is not its truth, and nothing counts
+what was not understood. ``--spark 3.5`` takes the environment that the variable
 ``SPARK_LINEAGE_TRUTH_PYSPARK_3_5`` names.
 """
 
@@ -76,10 +77,11 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         used.update(each.program.kinds)
         failing.update(each.program.kinds if each.is_fault else ())
     ran = [each for each in outcomes if not each.error]
-    wrong = sum(each.is_fault for each in ran)
-    found = Table(
-        "operation", "programs", "with a fault", title=f"{len(outcomes)} programs, {len(ran)} ran, {wrong} with a fault"
+    wrong, faults = sum(each.is_wrong for each in ran), sum(each.is_fault for each in ran)
+    title = (
+        f"{len(outcomes)} programs, {len(ran)} ran, {faults} with a fault, {wrong - faults} not understood and counted"
     )
+    found = Table("operation", "programs", "with a fault", title=title)
     for kind, number in sorted(used.items()):
         found.add_row(kind, str(number), str(failing[kind] or ""))
     return found

@@ -66,12 +66,13 @@ class Names:
     def __init__(self) -> None:
         self._names: dict[int, tuple[str, ...]] = {}
 
-    def learn(self, listed: str, size: int | None, schema: str = "") -> bool:
+    def learn(self, listed: str, size: int | None, schema: str = "", *, is_relation: bool = False) -> bool:
         """Take in a list of attributes (``[a#1, b#2L]``) of a stated size, and return whether it was understood.
 
         :param schema: the columns that a source states that it reads (``struct<a:int,b:string>``)
+        :param is_relation: whether it is certainly a list of attributes, all of them new
         """
-        found = self._cut(listed, size, schema)
+        found = self._cut(listed, size, schema, is_relation=is_relation)
         for attribute in found or ():
             self.add(attribute)
         return found is not None
@@ -85,7 +86,7 @@ class Names:
             if len(self._names) > _REMEMBERED_MAX:
                 del self._names[next(iter(self._names))]
 
-    def _cut(self, listed: str, size: int | None, schema: str) -> list[Attribute] | None:
+    def _cut(self, listed: str, size: int | None, schema: str, *, is_relation: bool) -> list[Attribute] | None:
         text, is_cut = _MORE.subn("", listed[1:-1])
         ends = list(_END.finditer(text))
         if is_cut:
@@ -96,9 +97,11 @@ class Names:
             ends = [one for one in ends if not any(start <= one.start() and one.end() < end for start, end in spans)]
         if not (listed.startswith("[") and listed.endswith("]")) or (text and not ends):
             return None
-        if size is None and any(int(before[1]) >= int(after[1]) for before, after in pairwise(ends)):
-            # What one operator makes is numbered in its order: these are parts of names.
-            return None
+        if size is None:
+            ends = self._possible(text, ends) if is_relation else ends
+            # What one operator makes is numbered in its order.
+            if any(int(before[1]) >= int(after[1]) for before, after in pairwise(ends)):
+                return None
         if size is None or len(ends) == size:
             starts = [0, *(end.end() + 2 for end in ends[:-1])]
             return [
@@ -110,6 +113,16 @@ class Names:
         if len(ways) > 1 and schema:
             ways = _ways(text, ends, size, lambda one: self._is_attribute(one) and _is_of(schema, one))
         return ways[0] if len(ways) == 1 else None
+
+    def _possible(self, text: str, ends: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+        """Return the ends without those of an attribute that is known by another name: these are parts of names."""
+        found: list[re.Match[str]] = []
+        start = 0
+        for end in ends:
+            if self._is_attribute(Attribute(int(end[1]), text[start : end.start()])):
+                found.append(end)
+                start = end.end() + 2
+        return found
 
     def _is_attribute(self, one: Attribute) -> bool:
         names = self._names.get(one.id)

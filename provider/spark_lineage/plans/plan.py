@@ -301,7 +301,7 @@ def _learn_aliases(node: Node, names: Names) -> None:
             names.learn(generated["list"], None)
     elif node.name.startswith(_RELATIONS):
         for part in _RELATION.findall(node.fields.get("Arguments", "")):
-            names.learn(part, None)
+            names.learn(part, None, is_relation=True)
     elif node.name.startswith(_WITH_ALIASES):
         listed += [(part, None) for part in node.lists]
     for text, size in listed:

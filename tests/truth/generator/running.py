@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,18 +18,20 @@ from generator.model import Edges, Output
 from generator.names import bare
 from generator.programs import Program, trace
 from generator.rendering import text
+from spark_lineage.plans.event_log import read_event_log
 
-ERRORS = "errors.json"
+ERRORS, ENDS = "errors.json", "ends.json"
 _DRIVER = '''"""Runs each program of a directory, one after the other, in one Spark application."""
 
 import json
 import sys
+import time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 spark = SparkSession.builder.getOrCreate()
-errors = {}
+errors, ends = {}, {}
 for number, path in enumerate(json.loads(Path("order.json").read_text())):
     try:
         exec(compile(Path("programs", path).read_text(), path, "exec"), {"__name__": path})
@@ -37,7 +40,10 @@ for number, path in enumerate(json.loads(Path("order.json").read_text())):
         if not spark.sparkContext._jsc.sc().isStopped():
             continue
         break
+    finally:
+        ends[path.removesuffix(".py")] = time.time()
     spark.catalog.clearCache()
+Path("ends.json").write_text(json.dumps(ends, indent=1))
 Path("errors.json").write_text(json.dumps(errors, indent=1))
 spark.stop()
 '''
@@ -57,17 +63,26 @@ class Batch(Truth):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one program came out: ``error`` where it did not run, and what is missing and what too much."""
+    """How one program came out: ``error`` where it did not run, and what is missing and what too much.
+
+    ``is_counted``: the reader of its plans says that it has not understood all of them.
+    """
 
     program: Program
     error: str = ""
     missing: tuple[str, ...] = ()
     too_much: tuple[str, ...] = ()
+    is_counted: bool = False
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it ran and its lineage is not the truth."""
+        return bool(self.missing or self.too_much)
 
     @property
     def is_fault(self) -> bool:
-        """Whether it ran and its lineage is not the truth."""
-        return bool(self.missing or self.too_much)
+        """Whether its lineage is not the truth, and nothing says so."""
+        return self.is_wrong and not self.is_counted
 
 
 def run(programs: Sequence[Program], home: Path, version: str = "") -> list[Outcome]:
@@ -99,6 +114,7 @@ def outcomes(programs: Sequence[Program], application: Application) -> list[Outc
     said = facts_of(event, names, application.work)
     by_place = _by_place(said)
     unknown = {each for each in said["inputs"] if each not in sources.TABLES}
+    counted = _counted(application)
     found = []
     for program in programs:
         if program.name in errors:
@@ -116,8 +132,17 @@ def outcomes(programs: Sequence[Program], application: Application) -> list[Outc
         too_much += [f"input {each}" for each in sorted(unknown) if any(part in each for part in mine)]
         others = (said["outputs"] | said["attempted"]) - truths[program.name].keys()
         too_much += [f"output {each}" for each in sorted(others) if any(part in f"/{each}" for part in mine)]
-        found.append(Outcome(program, "", tuple(missing), tuple(too_much)))
+        found.append(Outcome(program, "", tuple(missing), tuple(too_much), program.name in counted))
     return found
+
+
+def _counted(application: Application) -> set[str]:
+    """Return the programs of which a plan was not understood: those that ran when its execution started."""
+    ends = json.loads((application.work / ENDS).read_text())
+    names = sorted(ends, key=ends.__getitem__)
+    unread = [one.started for one in read_event_log(application.home / "eventlog", None) if one.unread]
+    places = (bisect_left(names, started, key=ends.__getitem__) for started in unread)
+    return {names[place] for place in places if place < len(names)}
 
 
 def compared(place: str, output: Output, said: Mapping[tuple[str, str], set[str]]) -> tuple[list[str], list[str]]:
