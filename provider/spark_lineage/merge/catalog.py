@@ -39,6 +39,7 @@ class Bindings:
         self.entities: list[Entity] = []
         self._by_name: dict[DatasetName, Entity] = {}
         # Tables by the database and name that commands give them, which no symlink has for a table with a place.
+        self._moved: set[DatasetName] = set()
         self._by_command: dict[tuple[str, ...], Entity] = {}
 
     def find(self, observed: Observed) -> Entity:
@@ -46,6 +47,7 @@ class Bindings:
         known = self._known(observed.names)
         if not known:
             known = [Entity()]
+            known[0].is_moved = not self._moved.isdisjoint(observed.names)
             self.entities += known
         entity, *others = known
         for other in others:
@@ -82,6 +84,7 @@ class Bindings:
         """Take the names of a table from what stays in its directory."""
         self.undeclare(entity)
         for link in tables(entity.symlinks):
+            self._moved.add(link.dataset)
             self._by_name.pop(link.dataset, None)
             entity.symlinks.discard(link)
 
@@ -244,6 +247,14 @@ class CatalogJournal:
         what: _What = ("CREATE", "TABLE", write.dataset, name)
         self._keep(what, run, statement, write.catalog, schema=write.schema, is_certain=False, is_ignored=is_there)
         self._learn("TABLE", _names(write.dataset, statement), is_there=True)
+
+    def has_made(self, table: Observed) -> bool:
+        """Whether a command of the task has made a table, by its name or its place."""
+        names = {_short(link.name) for link in table.tables}
+        made = [one for one in self.changes if one.change == "CREATE" and one.object_type == "TABLE"]
+        return any(
+            one.dataset == table.dataset.whole or _short(one.name) in names for one in made if not one.is_ignored
+        )
 
     def locate(self, observed: Observed) -> None:
         """Complete the CREATE of a table whose command names no place, once a read or write of the table does."""

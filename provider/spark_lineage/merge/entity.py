@@ -18,7 +18,7 @@ from spark_lineage.merge.lineage import (
     Write,
 )
 from spark_lineage.merge.observed import Observed, combine, join_one, table_name
-from spark_lineage.merge.partitions import are_apart, is_within
+from spark_lineage.merge.partitions import are_apart, is_whole, is_within, without_branch
 from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName
 
@@ -32,7 +32,7 @@ _NOTHING = Observed(DatasetName("", ""))
 # How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
-    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows"),
+    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved"),
     *("lifecycle", "attempt"),
 )
 _OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written")
@@ -113,6 +113,8 @@ class Entity:
         self.write_count = 0
         self.glimpsed: Observed | None = None
         self.is_read_declared = self.is_read_logged = False
+        # Whether a command made the table, or gave it this place, of which nobody knows what it had.
+        self.is_made = self.is_moved = False
         self.is_observed = self.is_own = self.is_only_created = False
         self.is_written = self.has_rows = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
         self.is_unconfirmed = self.is_doubtful = False
@@ -162,7 +164,8 @@ class Entity:
         """Whether a partition of it holds content that the task was given: its columns are then their own sources."""
         if self.read is None or self.is_replaced or is_within(partition, self.replaced_parts):
             return False
-        return not all(are_apart(partition, read) for read in self.read_parts)
+        # A branch begins with what main has.
+        return not all(are_apart(without_branch(partition), without_branch(read)) for read in self.read_parts)
 
     def is_own_content(self, partition: str) -> bool:
         """Whether the task itself wrote what a partition of it holds (M6).
@@ -171,7 +174,7 @@ class Entity:
         """
         if not self.is_filled or self.is_own or self.is_replaced:
             return self.is_filled
-        if self.is_added_to and not partition:
+        if self.is_added_to and is_whole(partition):
             return False
         return not all(are_apart(partition, filled) for filled in self.filled_parts)
 
@@ -195,16 +198,16 @@ class Entity:
     @property
     def is_added_to(self) -> bool:
         """Whether all that the task did to a table of a catalog left other rows of it."""
-        return self.table_name is not None and all(self.filled_parts)
+        return self.table_name is not None and not (self.is_made or self.is_moved)
 
     def content_of(self, partition: str) -> Content:
         """Return what the task has put into a partition of it."""
-        if not partition or (len(self.parts) <= 1 and partition in self.parts):
+        found = [part for key, part in self.parts.items() if not are_apart(key, partition)]
+        if len(found) == len(self.parts):
             return self.content
-        content = Content()
-        for key, part in self.parts.items():
-            if not are_apart(key, partition):
-                content.add(part)
+        content = Content(sources={}, fed_by=set())
+        for part in found:
+            content.add(part)
         return content
 
     @property

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from spark_lineage.naming.identity import DATA_FILE, DatasetName
 
+_BRANCH, _MAIN = "@branch", "main"
 _GLOB = re.compile(r"[*?\[{]")
 
 
@@ -23,14 +24,32 @@ def partition_below(dataset: DatasetName, path: str) -> str:
     return DATA_FILE.sub("", path[len(name) :]).strip("/")
 
 
+def branch(name: str) -> str:
+    """Return what stands for a branch of a table (Iceberg's) as a partition; empty for the one that all tables have."""
+    return "" if name == _MAIN else f"{_BRANCH}={quote(name, safe='')}"
+
+
 @lru_cache(maxsize=1024)
 def _values(partition: str) -> Mapping[str, str]:
-    """Return the value of each column, and the name of each folder that has none by its depth."""
+    """Return the value of each column, and the name of each folder that has none by its depth.
+
+    What is in a branch is not in another one: a branch counts as a column.
+    """
     folders = [folder.partition("=") for folder in partition.split("/") if folder]
-    return {
+    return {_BRANCH: _MAIN} | {
         column.casefold() if is_named else str(depth): unquote(value if is_named else column)
         for depth, (column, is_named, value) in enumerate(folders)
     }
+
+
+def without_branch(partition: str) -> str:
+    """Return a partition of any branch."""
+    return "/".join(part for part in partition.split("/") if not part.startswith(f"{_BRANCH}="))
+
+
+def is_whole(partition: str) -> bool:
+    """Whether a partition is all rows of a branch."""
+    return not without_branch(partition)
 
 
 def are_apart(left: str, right: str) -> bool:

@@ -138,7 +138,7 @@ class Timeline:
             # It had another name again, or had gone, when the listener looked it up.
             return [self._rename(run_id, under_new_name(table, statement.new_name), table.name)]
         if table is not None and statement.change == "ALTER":
-            if "location" in dict(statement.properties):
+            if is_move(statement):
                 return self._move(run_id, table, statement)
             altered = Observed(table.name, lifecycles=frozenset({"ALTER"}))
             return [self._write_one(run_id, outcome, altered)]
@@ -184,7 +184,9 @@ class Timeline:
             entity.add_attempt("unfinished", is_destroyed=is_destroyed(run, write))
             return entity
         entity.is_observed |= not is_declared
+        entity.is_made |= self.journal.has_made(write)
         if "ALTER" in write.lifecycles and statement is not None:
+            entity.is_moved |= is_move(statement)
             write = _altered(write, entity, statement)
         is_ddl = "CREATE" in write.lifecycles and write.is_empty and not execution.has_rdds
         if not unconfirmed and is_ddl and entity.is_seen:
@@ -301,6 +303,11 @@ def _by_path(inputs: tuple[Observed, ...], sources: Collection[DatasetName]) -> 
         inside = [] if is_source else sorted(within)
         found += [structs.replace(read, dataset=name, statistics=None) for name in inside] or [read]
     return tuple(found)
+
+
+def is_move(statement: CatalogStatement) -> bool:
+    """Whether a command gives a table another place."""
+    return statement.change == "ALTER" and "location" in dict(statement.properties)
 
 
 def _altered(write: Observed, entity: Entity, statement: CatalogStatement) -> Observed:

@@ -12,6 +12,7 @@ from spark_lineage.merge.database_query import DECIDES, query_dataset, query_of
 from spark_lineage.merge.execution import CatalogStatement, hidden_table, unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink
 from spark_lineage.merge.observed import Observed, by_name
+from spark_lineage.merge.partitions import branch
 from spark_lineage.naming.identity import PARTITION, DatasetName, Spelling
 from spark_lineage.plans.answers import Answers
 from spark_lineage.plans.database_query import is_query, statement_of
@@ -68,6 +69,7 @@ _LOADED = re.compile(
     rf"LoadDataCommand {IDENTIFIER.pattern}, (?P<location>.*), (?:true|false), (?:true|false)(?:, Map|\Z)", re.DOTALL
 )
 _SNAPSHOT = re.compile(r"\bIcebergScan\(table=[^,]*, schemaId=\d+, snapshotId=(?P<id>\d+),")
+_BRANCH = re.compile(r"\bIcebergScan\(table=[^,]*, (?:\w+=[^,]*, )*?branch=(?!null,)(?P<name>[^,]+),")
 _PARTITIONS = re.compile(rf"(?:/{PARTITION})+\Z")
 _METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
 # They read no dataset.
@@ -305,9 +307,13 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
         # A table of files may be external.
         found = tables.named(table, is_own=not (hive or is_logical))
         snapshot = _SNAPSHOT.search(node.description)
-        if found is not None and snapshot:
+        if found is None:
+            return ()
+        if snapshot:
             found = structs.replace(found, versions=frozenset((snapshot["id"],)))
-        return (_in_partition(found, partition_of(node)),) if found is not None else ()
+        of_branch = _BRANCH.search(node.description)
+        partitions = (branch(of_branch["name"]) if of_branch else "", partition_of(node))
+        return (_in_partition(found, "/".join(filter(None, partitions))),)
     if not (is_logical or jdbc):
         return ()
     # A relation numbers its columns in their order; a scan gives them out in another.
