@@ -160,7 +160,7 @@ def facets_of_output(dataset: DatasetLineage) -> dict[str, Any]:
 
 
 def input_facets(dataset: DatasetLineage) -> dict[str, Any]:
-    """``inputStatistics`` where a number is known, a true 0 too, and the versions that were read, where several were."""
+    """``inputStatistics`` where a number is known, a true 0 too, and the versions that were read, if several."""
     numbers, versions = _numbers(dataset.statistics), dataset.versions
     statistics = InputStatisticsInputDatasetFacet(**numbers, producer=PRODUCER) if numbers else None
     several = facet(VERSIONS_KEY, versions=list(versions)) if len(versions) > 1 else None

@@ -28,6 +28,7 @@ _SCHEME = re.compile(r"\A[A-Za-z][\w+.-]*:(?://)?")
 # How many parts a name has without its catalog.
 _PARTS: Mapping[ObjectType, int] = {"DATABASE": 1, "VIEW": 2, "TABLE": 2}
 _What = tuple[ChangeType, ObjectType, DatasetName, str]
+_FIRST_OF_DELTA = frozenset({"0"})
 # In the place of what no command says.
 _UNSAID = CatalogStatement("CREATE", "TABLE", "", is_conditional=None)
 
@@ -72,9 +73,10 @@ class Bindings:
         """Give an entity the names of a dataset."""
         self._by_name.update(dict.fromkeys(observed.names, entity))
 
-    def declare(self, statement: CatalogStatement, entity: Entity) -> None:
-        """Note what table a command made."""
-        self._by_command[_short(statement.name)] = entity
+    def declare(self, statement: CatalogStatement | None, entity: Entity) -> None:
+        """Note what table a command made, if it made one."""
+        if statement is not None and statement.object_type == "TABLE" and statement.change in {"CREATE", "OVERWRITE"}:
+            self._by_command[_short(statement.name)] = entity
 
     def undeclare(self, entity: Entity) -> None:
         """Take the names from a table that commands gave it."""
@@ -207,8 +209,9 @@ class CatalogJournal:
             self._partition(write.dataset, partitioned_by)
         name = _catalog_name(entity, write.dataset) or (_table_name(said.name) if said.object_type == "TABLE" else "")
         change = _CHANGES.get(max(write.lifecycles, default=""))
-        if change == said.change == "OVERWRITE" and not entity.is_seen:
-            # OR REPLACE of a table that the task never saw makes it, as far as anybody knows.
+        is_first = said.change == "CREATE" or write.versions == _FIRST_OF_DELTA
+        if change == "OVERWRITE" and said is not _UNSAID and is_first and not entity.is_seen:
+            # OR REPLACE of a table that was not there.
             change = "CREATE"
         is_repeated = how.is_repetition(entity)
         is_inner_right = is_repeated and how.is_inner_right

@@ -106,7 +106,9 @@ class Timeline:
         run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
         outcome = run_outcome(run, self._state)
         is_effective = outcome == "succeeded" or (outcome == "open" and self._task_state == "COMPLETE")
-        outputs = self._evidence.content(run_id).outputs
+        # A view is no dataset, though the listener gives it a place.
+        is_of_view = statement is not None and statement.object_type == "VIEW"
+        outputs = () if is_of_view else self._evidence.content(run_id).outputs
         written = []
         for write in outputs:
             if "DROP" in write.lifecycles:
@@ -159,8 +161,7 @@ class Timeline:
         is_conditional = statement is not None and statement.is_conditional
         is_table = self._bindings.has_table(write)
         entity = self._bindings.find(write)
-        if statement is not None and statement.object_type == "TABLE" and statement.change in {"CREATE", "OVERWRITE"}:
-            self._bindings.declare(statement, entity)
+        self._bindings.declare(statement, entity)
         is_told = entity.is_within(run)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
             if not is_told:

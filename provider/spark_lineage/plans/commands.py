@@ -275,7 +275,7 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
 
 
 def _cloned_target(_node: Node, text: str, tables: Tables) -> Observed | None:
-    """``t, ErrorIfExists, CloneTableCommand …CloneDeltaSource@1f, t, file:/data/t, Create, …``: a clone and its place."""
+    """``t, ErrorIfExists, CloneTableCommand …CloneDeltaSource@1f, t, file:/data/t, Create, …``: a clone, its place."""
     clone = _CLONE.search(text)
     return tables.at(clone["location"], arguments(text)[0]) if clone else None
 

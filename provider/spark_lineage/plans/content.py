@@ -54,6 +54,9 @@ _OUTPUT_MODES = frozenset({"append", "complete", "update"})
 # Columns of Delta's AddFile and IndexedFile.
 _ACTIONS = (frozenset({"dataChange", "partitionValues"}), frozenset({"add", "remove", "cdc", "isLast"}))
 _ID = re.compile(r"#(\d+)")
+_DELTA_CATALOG = re.compile(
+    r"org\.apache\.spark\.sql\.delta\.catalog\.DeltaCatalog@.*TableSpec\(.*?Some\(delta\)", re.DOTALL
+)
 _DELTA_STATE = re.compile(
     r"Scan ExistingRDD Delta Table State.* #(?P<version>\d+) - (?P<log>.*)/_delta_log"
     r"|\bDelta\[version=(?P<changed>\d+), (?P<table>[^\]]+)\]",
@@ -101,6 +104,8 @@ class PlanContent:
     """Whether it reads RDDs of the program, whose sources only its jobs name."""
     rows: Rows = NO_ROWS
     """Where the rows of these RDDs come from."""
+    is_of_delta: bool = False
+    """Whether its command makes or replaces a table of Delta."""
     states: frozenset[tuple[DatasetName, str]] = frozenset()
     """The versions of Delta's tables of which it reads the state or changes the rows."""
     literals: Mapping[int, str] = field(default_factory=dict)
@@ -248,13 +253,17 @@ def read_plan(
         return PlanContent()
     complete_locations(plan, located)
     tables.answers.find(plan, root_id, lambda: {one.dataset for one in read_by(plan, tables)})
-    content = replace(_read(plan, tables, batch, configs), states=_states(plan, tables))
+    name, arguments_text = described(plan)
+    is_of_delta = name == CLONE or bool(_DELTA_CATALOG.match(arguments_text))
+    content = replace(_read(plan, tables, batch, configs), states=_states(plan, tables), is_of_delta=is_of_delta)
     if answer := delta_answer(plan, content.traced, tables.at):
         tables.answers.add(root_id, answer)
     return content
 
 
-def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
+def _read(  # noqa: PLR0911 - a case for each kind of command
+    plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]
+) -> PlanContent:
     command = read_command(plan, tables, configs)
     if command is None:
         parts = tuple(_read(part, tables, batch, configs) for part in several_commands(plan))
@@ -320,7 +329,7 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
 
 
 def _states(plan: Plan, tables: Tables) -> frozenset[tuple[DatasetName, str]]:
-    """Return the versions of Delta's tables of which a plan reads the state, or that the command at its root changes."""
+    """Return the versions of Delta's tables of which a plan reads the state, or that its command changes."""
     texts = [described(plan)[1], *(node.name for node in plan.walk() if not node.children)]
     found = (match for text in texts for match in _DELTA_STATE.finditer(text))
     return frozenset(

@@ -30,7 +30,7 @@ from spark_lineage.plans.content import PlanContent, read_plan, stream_command, 
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.rdds import RddRows
-from spark_lineage.plans.running import Running, unread_columns, with_versions
+from spark_lineage.plans.running import Running, made, unread_columns, with_versions
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 from spark_lineage.plans.task_sums import TaskSums
@@ -139,6 +139,7 @@ class EventLogReader:
         self._saving: dict[int, Execution] = {}
         # By root: Delta reads the state of its tables before the execution starts that reads them.
         self._states: dict[int, set[tuple[DatasetName, str]]] = {}
+        self._touched: set[DatasetName] = set()
 
     def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
         """Return the executions that are known in full now that this line was read."""
@@ -377,6 +378,8 @@ class EventLogReader:
             outputs = (structs.replace(outputs[0], statistics=Statistics(**running.written)),)
         # CREATE TABLE AS SELECT has its write inside of it.
         partitioned_by = (each.command.partitioned_by for each in (content, *inside))
+        statement, outputs = made(content, outputs, self._touched, running.states)
+        self._touched.update(one.dataset for one in (*inputs, *outputs))
         return structs.replace(
             known,
             command=command.name or stream_command(outputs),
@@ -393,6 +396,6 @@ class EventLogReader:
             unread=(*unread, *running.rows.parts, *unread_columns(content, outputs)),
             has_rdds=content.rows.is_of_dataset,
             unnamed=running.account.remaining(inputs, outputs, sink, is_failed=known.is_failed),
-            statement=content.statement,
+            statement=statement,
             queries=queries_among(inputs),
         )

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from msgspec import structs
 
-from spark_lineage.merge.execution import Execution
+from spark_lineage.merge.execution import CatalogStatement, Execution
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.accounting import Account
+from spark_lineage.plans.commands import CLONE
 from spark_lineage.plans.content import PlanContent
 from spark_lineage.plans.event_log_lines import JobStart
 from spark_lineage.plans.rdds import NO_ROWS, RddRows, Rows
@@ -70,6 +71,26 @@ def with_versions(
         structs.replace(read, versions=frozenset(found)) if (found := versions.get(read.dataset.whole)) else read
         for read in inputs
     )
+
+
+def made(
+    content: PlanContent,
+    outputs: tuple[Observed, ...],
+    touched: Collection[DatasetName],
+    states: Collection[tuple[DatasetName, str]],
+) -> tuple[CatalogStatement | None, tuple[Observed, ...]]:
+    """Return what a command does to the catalog, and its outputs: OR REPLACE makes a table of Delta that was not there.
+
+    It reads the state of one that is there, unless the application has it; of a clone it reads the first one as well.
+    """
+    statement = content.statement
+    first = "0" if content.command.name == CLONE else ""
+    known = {*touched, *(name for name, version in states if version != first)}
+    is_replaced = statement is None or statement.change != "OVERWRITE" or not content.is_of_delta
+    if statement is None or is_replaced or any(output.dataset in known for output in outputs):
+        return statement, outputs
+    new = tuple(structs.replace(one, lifecycles=frozenset({"CREATE"})) for one in outputs)
+    return structs.replace(statement, change="CREATE"), new
 
 
 def unread_columns(content: PlanContent, outputs: tuple[Observed, ...]) -> tuple[str, ...]:

@@ -284,7 +284,7 @@ def _found_otherwise(node: Node, tables: Tables) -> tuple[Observed, ...] | None:
     return None
 
 
-def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
+def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C901, PLR0911 - a case for each kind of leaf
     text = f"{node.name} {node.fields.get('Arguments', '')}"
     if place := _CHANGE_FEED.search(text) or _LOADED.match(text):
         return (tables.at(place["location"]),)
