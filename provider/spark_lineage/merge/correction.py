@@ -239,19 +239,33 @@ def _fits(one: Observed, other: Observed) -> bool:
 
 
 def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> dict[DatasetName, DatasetName]:
-    """Return the listener's names of tables that a plan names without telling where they are (Hive's)."""
-    places = {link.name: read.dataset for read in listened for link in read.tables}
-    # One that has a table's name is no other table whose name ends alike.
-    places |= {f"/{last_part(read)}": read.dataset for read in listened if not read.tables}
+    """Return the listener's names of tables that a plan names without telling where they are (Hive's).
+
+    Two catalogs may have tables of one name: one whose catalog the listener names is no table of another.
+    """
     known = {read.dataset for read in listened}
-    return {
-        read.dataset: structs.replace(places[name], partition=read.dataset.partition)
-        for read in logged
-        if read.dataset.whole not in known
-        for link in read.tables
-        for name in (link.name, f"/{link.name.rpartition('.')[2]}")
-        if name in places
-    }
+    places = {link.dataset: read.dataset for read in listened for link in read.tables}
+    exact = {place for read in logged for link in read.tables if (place := places.get(link.dataset))}
+    # The listener and the log may spell a catalog in two ways, as that of a metastore.
+    left = {link.name: read.dataset for read in listened if read.dataset not in exact for link in read.tables}
+    # One that has a table's name is no other table whose name ends alike.
+    left |= {f"/{last_part(read)}": read.dataset for read in listened if not read.tables}
+    found: dict[DatasetName, DatasetName] = {}
+    for read in logged:
+        if read.dataset.whole not in known:
+            ways = [
+                place
+                for link in read.tables
+                for place in (
+                    places.get(link.dataset),
+                    left.get(link.name),
+                    left.get(f"/{link.name.rpartition('.')[2]}"),
+                )
+                if place
+            ]
+            if ways:
+                found[read.dataset] = structs.replace(ways[0], partition=read.dataset.partition)
+    return found
 
 
 def _without_new_columns(output: Observed, inputs: tuple[Observed, ...]) -> Observed:
