@@ -28,6 +28,11 @@ _KAFKA = "kafka://"
 _JVM_OBJECT = "object"
 # What Iceberg reads of a table, as a part of its name (org.apache.iceberg.spark.SparkCatalog).
 _SELECTED = re.compile(r"(?P<table>.+)\.(?:branch_(?P<branch>.+)|tag_.+|snapshot_id_\d+|at_timestamp_\d+)", re.DOTALL)
+# org.apache.iceberg.MetadataTableType
+METADATA_TABLE = re.compile(
+    r"(?:all_)?(?:(?:data_|delete_)?files|entries|manifests)"
+    r"|history|metadata_log_entries|snapshots|refs|partitions|position_deletes"
+)
 _PATH_PATTERNS = PathPatterns().literal
 
 
@@ -211,7 +216,17 @@ _NO_FACETS = _DatasetFacets()
 
 def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:
     """Return the datasets of one event, one entry a name, sorted by name."""
-    return by_name(one for dataset in datasets for one in _topics(_observe(dataset)))
+    return by_name(one for dataset in datasets if not _is_metadata(dataset) for one in _topics(_observe(dataset)))
+
+
+def _is_metadata(dataset: Dataset) -> bool:
+    """Whether it is what Iceberg keeps of a table, which the listener gives the place of the table (``db.t.files``)."""
+    links = dataset.facets.symlinks.identifiers if dataset.facets and dataset.facets.symlinks else frozenset()
+    parts = [link.name.split(".") for link in links]
+    table = dataset.name.rpartition("/")[2].rpartition(".")[2]
+    return bool(parts) and all(
+        len(each) > 1 and each[-2] == table and METADATA_TABLE.fullmatch(each[-1].casefold()) for each in parts
+    )
 
 
 def _topics(one: Observed) -> list[Observed]:

@@ -16,6 +16,7 @@ from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import LINES, Edge, Observed, by_name
 from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.plans import kafka
+from spark_lineage.plans.adoption import TAKEN_OVER, taken_over
 from spark_lineage.plans.answers import delta_answer
 from spark_lineage.plans.commands import (
     CLONE,
@@ -303,6 +304,8 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
+    if (adopting := taken_over(plan, tables)) is not None:
+        return PlanContent(Command("Call", "Append", target=next(iter(adopting), None)), unread=(TAKEN_OVER,))
     traced = _traced(plan, tables, batch)
     is_of_batch = bool(batch.columns) and any(node.name == _EXISTING_RDD for node in plan.walk())
     alone = _traced(plan, tables, UNTRACED) if is_of_batch else UNTRACED

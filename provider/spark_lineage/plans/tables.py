@@ -105,8 +105,8 @@ class Tables:
     """What is known of the tables of one application: where warehouses are, and where plans said that a table is.
 
     ``subqueries`` has, by the id of its expression, the columns that each scalar subquery was made from, ``names`` the
-    names of attributes, ``answers`` the scans that are answers of sources. ``has_encoded_places``: the locations of a
-    catalog's tables are printed as URIs.
+    names of attributes, ``answers`` the scans that are answers of sources, ``looked_through`` the table of Iceberg
+    whose files were looked for last. ``has_encoded_places``: the locations of a catalog's tables are printed as URIs.
     """
 
     def __init__(self) -> None:
@@ -121,6 +121,7 @@ class Tables:
         self.names = Names()
         self.has_encoded_places = False
         self.answers = Answers()
+        self.looked_through: Observed | None = None
         self._named: set[tuple[str, ...]] = set()
         self._urls: dict[str, str] = {}
 
