@@ -191,6 +191,12 @@ class Entity:
         return written.isdisjoint(versions)
 
     @property
+    def all_read_versions(self) -> tuple[str, ...]:
+        """The versions of it that were read, in order; those that the task made itself come last."""
+        own = self.own_read.versions if self.own_read is not None else ()
+        return tuple(self.read_versions | dict.fromkeys(sorted(own, key=lambda version: (len(version), version))))
+
+    @property
     def has_others_versions(self) -> bool:
         """Whether it was read in more versions, after the task had written it, than the task made of it."""
         return self.own_read is not None and len(self.own_read.versions) > self.write_count

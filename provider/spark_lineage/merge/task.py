@@ -143,7 +143,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
                 missing = referred.get(entity, set()) - {field.name for field in read.schema}
                 schema = read.schema + tuple(map(SchemaField, sorted(missing)))
                 inputs.append(structs.replace(read, dataset=name, schema=schema))
-                versions[name] = tuple(entity.read_versions) or tuple(sorted(read.versions))
+                versions[name] = entity.all_read_versions
         elif glimpsed is not None:
             around = set(directories_above(glimpsed.dataset))
             if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):
