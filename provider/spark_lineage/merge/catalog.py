@@ -78,6 +78,11 @@ class Bindings:
         if statement is not None and statement.object_type == "TABLE" and statement.change in {"CREATE", "OVERWRITE"}:
             self._by_command[_short(statement.name)] = entity
 
+    def declared(self, statement: CatalogStatement | None) -> list[Entity]:
+        """Return the table that a command names, where nothing but the command that made it has its name."""
+        known = self._by_command.get(_short(statement.name)) if statement is not None else None
+        return [] if known is None or known.current.table_name is not None else [known.current]
+
     def undeclare(self, entity: Entity) -> None:
         """Take the names from a table that commands gave it."""
         self._by_command = {name: known for name, known in self._by_command.items() if known.current is not entity}
@@ -285,7 +290,8 @@ class CatalogJournal:
         self, run: RunState, dropped: Observed, found: Sequence[Entity], statement: CatalogStatement | None
     ) -> None:
         """Keep a DROP; where the task never saw the table, Spark says the same of one that was not there."""
-        said, name = statement or _UNSAID, table_name(dropped.symlinks) or dropped.dataset.name
+        said = statement or _UNSAID
+        name = table_name(dropped.symlinks) or _table_name(said.name) or dropped.dataset.name
         dataset = min((entity.name for entity in found), default=place_of(dropped))
         is_view = any(one.name == name and one.object_type == "VIEW" for one in self.changes)
         object_type: ObjectType = "VIEW" if is_view and said is _UNSAID else said.object_type

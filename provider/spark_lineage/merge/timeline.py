@@ -9,7 +9,7 @@ from itertools import chain
 
 from msgspec import structs
 
-from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, under_new_name
+from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, place_of, under_new_name
 from spark_lineage.merge.entity import Content, Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement
@@ -113,10 +113,9 @@ class Timeline:
         for write in outputs:
             if "DROP" in write.lifecycles:
                 if is_effective:
-                    table = self._bindings.table(statement.name) if statement is not None else None
-                    found = self._bindings.dropped(write) or ([] if table is None else [table])
+                    found = self._bindings.dropped(write) or self._bindings.declared(statement)
                     self.journal.drop(run, write, found, statement)
-                    self._forget(found)
+                    self._forget(found, place_of(write))
             elif is_effective:
                 written.append(self._write_one(run_id, outcome, write))
             else:
@@ -257,15 +256,17 @@ class Timeline:
         table = self._bindings.table(statement.name) if statement is not None else None
         entity = table or self._bindings.find(Observed(previous))
         self._bindings.forget(entity)
+        self._bindings.undeclare(entity)
         self.journal.rename(run, renamed, entity, statement)
         entity.add_rename(renamed, previous=previous, ended=run.last)
         self._bindings.bind(renamed, entity)
         return entity
 
-    def _forget(self, entities: Iterable[Entity]) -> None:
+    def _forget(self, entities: Iterable[Entity], place: DatasetName | None = None) -> None:
+        """Drop tables; ``place`` is where the listener says that one was, by the folder of its database."""
         for entity in entities:
             self._bindings.undeclare(entity)
-            if not is_external(entity):
+            if place in entity.names or not is_external(entity):
                 entity.is_dropped = True
                 self._bindings.forget(entity)
 
