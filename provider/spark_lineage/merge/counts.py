@@ -23,13 +23,13 @@ _LEAVING_ROWS = frozenset({
 # The rows of an RDD have columns that code made.
 _RDD = "Scan ExistingRDD"
 _ITS_DATABASE = ": its database"
+_WITH_VERSIONS = frozenset({"delta", "iceberg"})
 
 
 class Counts:
     """What is counted of one task.
 
     :param timeline: the replay of its runs
-    :param datasets: its inputs and outputs
     :param is_logged: whether the event log of a running stream goes on
     """
 
@@ -40,13 +40,15 @@ class Counts:
         task_state: TaskState,
         *,
         timeline: Timeline,
-        datasets: Iterable[DatasetLineage],
+        inputs: Collection[DatasetLineage],
+        outputs: Collection[DatasetLineage],
         is_logged: bool,
     ) -> None:
         self._state = state
         self._changes = timeline.journal.changes
         self._mixed = sorted(one.name.name for one in timeline.entities if one.has_others_versions)
-        self._tables = {name.casefold() for one in datasets for name in (one.dataset.name, *_tables(one))}
+        self._versionless = [one.dataset.name for one in inputs if _lacks_version(one)] if state.executions else []
+        self._tables = {name.casefold() for one in (*inputs, *outputs) for name in (one.dataset.name, *_tables(one))}
         self._evidence = evidence
         self._is_over = task_state == "COMPLETE" and not is_logged
         self._silent = list(self._silent_runs())
@@ -73,6 +75,7 @@ class Counts:
         parts.update(self._without_end())
         parts.update(self._without_columns())
         parts.update(self._in_doubt())
+        parts.update(f"{name}: its version" for name in self._versionless)
         parts.update(f"{name}: which of its versions the task wrote" for name in self._mixed)
         parts.update(f"{change.name}: its location" for change in self._changes if self._is_nowhere(change))
         return tuple(UnreadPart(part, parts[part]) for part in sorted(parts))
@@ -171,3 +174,9 @@ def _lacks_columns(output: Observed, described: Collection[DatasetName]) -> bool
         return output.dataset not in described
     copied = {column for column, source, field, _ in output.edges if source == output.dataset and field == column}
     return any(field.name not in copied for field in output.schema)
+
+
+def _lacks_version(dataset: DatasetLineage) -> bool:
+    """Whether a table of a format that keeps versions was read, and nothing says in which."""
+    kept = {dataset.storage and dataset.storage.storage_layer, dataset.catalog and dataset.catalog.framework}
+    return not dataset.versions and not kept.isdisjoint(_WITH_VERSIONS)
