@@ -121,13 +121,15 @@ def test_versions_are_compared_where_the_truth_states_them() -> None:
 
 
 def test_a_facet_names_one_version_or_several() -> None:
-    facet = {"datasetVersion": "3", "versions": ["1", "3"]}
-    assert truth_event.versions_of({"facets": {"version": facet}}) == {"1", "3"}
+    several = {"inputFacets": {"sparkLineage_versions": {"versions": ["1", "3"]}}}
+    assert truth_event.versions_of({"facets": {"version": {"datasetVersion": "3"}}}) == {"3"}
+    assert truth_event.versions_of({"facets": {"version": {"datasetVersion": "3"}}, **several}) == {"1", "3"}
     assert truth_event.versions_of({}) == set()
 
 
 def test_a_snapshot_is_called_by_its_number_among_those_of_its_table() -> None:
-    read = {"namespace": "file", "name": "/job/ice/db/a", "facets": {"version": {"versions": ["22", "11", "99"]}}}
+    versions = {"sparkLineage_versions": {"versions": ["22", "11", "99"]}}
+    read = {"namespace": "file", "name": "/job/ice/db/a", "facets": {}, "inputFacets": versions}
     told = truth(datasets={"a": "ice/db/a", "b": "b"}, inputs=["a"], outputs={}, versions={"a": [2]})
     said = event(inputs=[read], outputs=[])
     snapshots = {"ice/db/a": ["33", "22", "11"], "ice/db/other": ["99"]}

@@ -26,6 +26,7 @@ from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.preparation import Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties, SubmitArguments
 from spark_lineage.launch.directory import EVENTS_FILE
+from spark_lineage.plans.event_log import read_event_log
 from spark_lineage.settings import Settings
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class Application:
         path = self.home / SNAPSHOTS_FILE
         snapshots: dict[str, list[str]] = json.loads(path.read_text()) if path.exists() else {}
         return snapshots
+
+    def unread(self) -> list[float]:
+        """When the executions started, in epoch seconds, of whose plans something was not understood."""
+        return [one.started for one in read_event_log(self.home / "eventlog", None) if one.unread]
 
     def merged(self, *options: str, is_log_alone: bool = False) -> dict[str, Any]:
         """The event that the command makes of the files, or of the event log alone."""

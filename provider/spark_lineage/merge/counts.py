@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from spark_lineage.merge.accounting import PlanPart, left_over
 from spark_lineage.merge.evidence import Evidence
-from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, TaskState, UnknownDatasets, UnreadPart
+from spark_lineage.merge.lineage import DatasetLineage, TaskState, UnknownDatasets, UnreadPart
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.outcome import is_silent, run_outcome
 from spark_lineage.merge.state import LineageState
@@ -41,14 +41,11 @@ class Counts:
         *,
         timeline: Timeline,
         inputs: Collection[DatasetLineage],
-        outputs: Collection[DatasetLineage],
         is_logged: bool,
     ) -> None:
         self._state = state
-        self._changes = timeline.journal.changes
         self._mixed = sorted(one.name.name for one in timeline.entities if one.has_others_versions)
         self._versionless = [one.dataset.name for one in inputs if _lacks_version(one)] if state.executions else []
-        self._tables = {name.casefold() for one in (*inputs, *outputs) for name in (one.dataset.name, *_tables(one))}
         self._evidence = evidence
         self._is_over = task_state == "COMPLETE" and not is_logged
         self._silent = list(self._silent_runs())
@@ -77,7 +74,6 @@ class Counts:
         parts.update(self._in_doubt())
         parts.update(f"{name}: its version" for name in self._versionless)
         parts.update(f"{name}: which of its versions the task wrote" for name in self._mixed)
-        parts.update(f"{change.name}: its location" for change in self._changes if self._is_nowhere(change))
         return tuple(UnreadPart(part, parts[part]) for part in sorted(parts))
 
     def _silent_runs(self) -> Iterator[str]:
@@ -145,20 +141,6 @@ class Counts:
             is_alone = run_id not in self._state.runs and one.mode == "Ignore" and one.has_jobs
             if is_alone and any(output.statistics is None for output in one.outputs):
                 yield f"{one.command}: whether it wrote"
-
-    def _is_nowhere(self, change: CatalogChange) -> bool:
-        """Whether a table was made and is there at the end, and nothing says where."""
-        if (change.change, change.object_type, change.is_ignored) != ("CREATE", "TABLE", False):
-            return False
-        # Spark knows no case of names.
-        name = change.name.casefold()
-        later = [each for each in self._changes if each.change in {"DROP", "RENAME"} and each.time >= change.time]
-        gone = {former.casefold() for each in later for former in (each.name, each.previous_name or "")}
-        return change.dataset.name == change.name and name not in gone | self._tables
-
-
-def _tables(one: DatasetLineage) -> list[str]:
-    return [link.name for link in one.symlinks]
 
 
 def _named(observed: Iterable[Observed]) -> list[Observed]:

@@ -49,6 +49,7 @@ class WriteRun(Struct, frozen=True):
     ``is_outer``: the command repeats what a run within it has done (CREATE TABLE AS SELECT is two runs),
     ``is_inner_right``: the inner run knows better whether the table was made anew (saveAsTable). ``is_certain``: it has
     no condition and is about the table's own place. ``is_doubtful``: the task may have failed in it.
+    ``is_declaration``: it touches no row. ``read_versions`` are those of the table that it read itself.
     """
 
     run: RunState
@@ -61,6 +62,7 @@ class WriteRun(Struct, frozen=True):
     is_certain: bool = False
     is_doubtful: bool = False
     is_declaration: bool = False
+    read_versions: Collection[str] = ()
 
     def is_repetition(self, entity: Entity) -> bool:
         """Whether a run within this one has written the same."""
@@ -109,6 +111,7 @@ class Entity:
         self.read_versions: dict[str, None] = {}
         # What was read of what the task wrote, in which versions, and the version of each write, "" for an unknown one.
         self.own_read: Observed | None = None
+        self.later_versions: set[str] = set()
         self.written_versions: set[str] = set()
         self.write_count = 0
         self.glimpsed: Observed | None = None
@@ -199,7 +202,7 @@ class Entity:
     @property
     def has_others_versions(self) -> bool:
         """Whether it was read in more versions, after the task had written it, than the task made of it."""
-        return self.own_read is not None and len(self.own_read.versions) > self.write_count
+        return self.is_filled and len(self.later_versions) > self.write_count
 
     @property
     def is_added_to(self) -> bool:
@@ -250,6 +253,8 @@ class Entity:
             self.filled_parts.clear()
             self.lifecycle = None
         partition, read = read.dataset.partition, structs.replace(read, dataset=read.dataset.whole)
+        if self.is_filled and not self.is_older(read.versions):
+            self.later_versions |= read.versions
         if self.is_own_content(partition) and not self.is_older(read.versions):
             self.is_unconfirmed = False
             if read.versions:
@@ -316,7 +321,7 @@ class Entity:
             self.filled_parts.add(partition)
             if not is_repeated:
                 self.write_count += 1
-                self.written_versions |= write.versions or {""}
+                self.written_versions |= write.versions or {_next(how.read_versions)}
         self.is_written = True
         self.has_rows = self.has_rows or not how.is_declaration
         self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful
@@ -387,6 +392,7 @@ class Entity:
         self.written_versions |= other.written_versions
         self.write_count += other.write_count
         self.own_read = _joined(self.own_read, other.own_read)
+        self.later_versions |= other.later_versions
         self.filled_parts |= other.filled_parts
         self.replaced_parts |= other.replaced_parts
         self._former_names |= other._former_names
@@ -425,6 +431,12 @@ class Entity:
         is_newer = "ALTER" in written.lifecycles or any(field.type is not None for field in written.schema)
         schema = written.schema if is_newer or not self.described.schema else self.described.schema
         self.described = structs.replace(_filled(written, self.described), schema=schema)
+
+
+def _next(versions: Collection[str]) -> str:
+    """Return the least version of Delta that a write makes of a table that it has read, empty where none was read."""
+    is_counted = all(version.isdigit() and len(version) < _SNAPSHOT_DIGITS for version in versions)
+    return str(max(map(int, versions)) + 1) if versions and is_counted else ""
 
 
 def _filled(first: Observed, other: Observed) -> Observed:

@@ -84,7 +84,7 @@ def task_lineage(
     }
     written = tuple(sorted((_output(entity, names) for entity in outputs), key=_by_name))
     changes = timeline.journal.changes
-    counts = Counts(state, evidence, task_state, timeline=timeline, inputs=inputs, outputs=written, is_logged=is_logged)
+    counts = Counts(state, evidence, task_state, timeline=timeline, inputs=inputs, is_logged=is_logged)
     return TaskLineage(
         state=task_state,
         inputs=inputs,

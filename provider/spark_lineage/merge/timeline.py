@@ -203,6 +203,7 @@ class Timeline:
             is_inner_right=CTAS_COMMAND in run.content.job_name,
             is_certain=statement is not None and not is_conditional and entity.table_name is not None,
             is_declaration=is_declaration(run, write, execution),
+            read_versions=self._versions(run_id).get(write.dataset.whole, ()),
         )
         self.journal.write(write, entity, how)
         entity.add_write(write, how, *self._origin(run_id, write))
@@ -221,7 +222,7 @@ class Timeline:
         inputs = [read.dataset for read in self._evidence.inputs(run_id)]
         sources: Sources = {}
         # A hundred thousand edges come from a few datasets.
-        versions = {read.dataset.whole: read.versions for read in self._evidence.inputs(run_id)}
+        versions = self._versions(run_id)
 
         @cache
         def source_of(name: DatasetName) -> _Read:
@@ -241,6 +242,9 @@ class Timeline:
         fed_by = {source.entity for source in through if source.has_former}
         fed_by = fed_by.union(*(source.content.fed_by for source in through))
         return {column: found for column, found in sources.items() if found}, fed_by
+
+    def _versions(self, run_id: str) -> dict[DatasetName, frozenset[str]]:
+        return {read.dataset.whole: read.versions for read in self._evidence.inputs(run_id)}
 
     def _source(self, name: DatasetName, inputs: list[DatasetName]) -> Entity:
         """Return what an edge comes from: what has this name, or the input that is a directory around it."""

@@ -247,10 +247,11 @@ def _delta_v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
 def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """``SaveIntoDataSourceCommand``: a provider, its options (secrets redacted by Spark), and the mode."""
     options = _options(text)
+    # A table of Spark's catalog that stands for one of a database has a path as well, in which nothing is.
+    if (table := options.get("dbtable")) and "url" in options and _REDACTED not in table:
+        return Observed(DatasetName("", table))
     if path := options.get("path"):
         return tables.at(path)
-    if (table := options.get("dbtable")) and _REDACTED not in table:
-        return Observed(DatasetName("", table))
     if (topic := options.get("topic")) and (servers := options.get("kafka.bootstrap.servers")):
         return Observed(DatasetName(f"kafka://{servers}", topic))
     # The rows themselves say which topics they go to.

@@ -36,7 +36,7 @@ from spark_lineage.plans.plan import Node, Plan, parse_plan
 from spark_lineage.plans.rdds import NO_ROWS, ROWS_OF_PROGRAM, Rows, Scans, scans_of
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
-from spark_lineage.plans.statements import is_read, read_statement
+from spark_lineage.plans.statements import is_read, lacks_catalog, read_statement
 from spark_lineage.plans.tables import Tables, complete_locations, is_log_of_table, path_name, read_by, read_leaf
 
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
@@ -273,6 +273,8 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
         unread = tuple(name for part in parts for name in part.unread)
         return PlanContent(inputs=by_name(read for part in parts for read in part.inputs), parts=parts, unread=unread)
     statement = read_statement(plan, tables)
+    if lacks_catalog(plan, tables):
+        return PlanContent(replace(command, target=None), unread=(f"{command.name}: its catalog",))
     if statement is not None:
         tables.learn(statement)
     data = _kafka_data(plan)

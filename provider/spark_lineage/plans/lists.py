@@ -94,6 +94,9 @@ def outputs(text: str, size: int | None = None) -> list[Defined] | None:
     inner = _inner(text)
     if not inner:
         return None if inner is None or size else []
+    if size is None and inner.count("`") % 2:
+        # It belongs to a name, and stands between no two others.
+        return None
     parts = [defined(part) for part in arguments(inner)]
     found = [part for part in parts if part is not None]
     if len(found) == len(parts) and (size is None or (len(parts) == size and _is_balanced(inner))):
@@ -138,8 +141,10 @@ def defined(element: str) -> Defined | None:
     before = text[: places[0]]
     # A literal may hold what looks as the beginning of an alias, but not right behind an attribute or a bracket. All
     # readings use the same attributes: only the name is not known.
-    is_certain = len(places) == 1 or before.endswith((")", " END")) or _LAST.search(before) is not None
-    return Defined(identity, text[places[0] + len(_AS) :] if is_certain else UNKNOWN_NAME, before)
+    name = text[places[0] + len(_AS) :]
+    is_behind = before.endswith((")", " END")) or _LAST.search(before) is not None
+    is_certain = len(places) == 1 or (is_behind and _is_balanced(name))
+    return Defined(identity, name if is_certain else UNKNOWN_NAME, before)
 
 
 def _places_of_as(text: str) -> Iterator[int]:

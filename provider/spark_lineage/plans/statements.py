@@ -85,6 +85,13 @@ def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
     return _specified(statement, text) if statement is not None else None
 
 
+def lacks_catalog(plan: Plan, tables: Tables) -> bool:
+    """Whether the command at the root is about one of several catalogs, of which it names the class alone."""
+    name, text = described(plan)
+    is_known = name.removesuffix("Exec") in _READERS
+    return is_known and tables.is_ambiguous((text or plan.arguments_of("ResolvedTable")).partition("@")[0])
+
+
 def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
     """Return a CREATE of a v2 table with what it says of the table."""
     spec = _TABLE_SPEC.search(text)

@@ -52,6 +52,7 @@ _PATH_CATALOGS = frozenset({"delta", "parquet", "csv", "json", "orc", "text", "i
 _FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+)(?: +(?P<table>\S+))?\s*")
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+)(?P<rest>.*)", re.DOTALL)
 _HIVE_SCAN = re.compile(r"Scan hive (?P<table>\S+)")
+_JDBC_RELATION = re.compile(r"JDBCRelation\((?P<table>[\w.]+)\) \[numPartitions=\d+\], .*`", re.DOTALL)
 _JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>.*)\) \[numPartitions=\d+\]", re.DOTALL)
 # Of several paths the text has the first, and the metadata of sparkPlanInfo as many as
 # spark.sql.maxMetadataStringLength leaves whole: `InMemoryFileIndex [/a, ... 2 entries]`, `…(3 paths)[/a, /b, ...]`.
@@ -155,6 +156,10 @@ class Tables:
         """Return the name that a class of catalogs was configured under, empty where it has none or several."""
         name, *others = self._catalogs.get(class_name, [""])
         return "" if others else name
+
+    def is_ambiguous(self, class_name: str) -> bool:
+        """Whether a class of catalogs was configured under several names: a plan does not say which it means."""
+        return len(self._catalogs.get(class_name, ())) > 1
 
     def at(self, location: str, identifier: str = "") -> Observed:
         """Return the dataset at a location, and note that the table it belongs to is there."""
@@ -299,6 +304,9 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C90
     if paths and v2_scan:
         return by_name(tables.at(path) for path in paths)
     hive, jdbc = _HIVE_SCAN.match(node.name), _JDBC_SCAN.match(node.name)
+    if node.name in _LOGICAL and (relation := _JDBC_RELATION.match(node.fields.get("Arguments", ""))):
+        # A table of Spark's catalog may stand for one of a database.
+        return (Observed(unnamed(relation["table"])),)
     is_logical = node.name in _LOGICAL
     if is_logical:
         table = next(filter(IDENTIFIER.fullmatch, node.arguments), "")
