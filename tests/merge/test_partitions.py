@@ -224,6 +224,15 @@ def test_table_of_a_format_with_versions_that_has_none_is_counted(program: Any, 
     assert [one.part for one in program.lineage().unread] == ["/t: its version"]
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+def test_table_of_an_unknown_catalog_is_counted_where_the_listener_does_not_name_it(
+    program: Any, *, is_named: bool
+) -> None:
+    run_id = program.run(["/src"], ["/t"]) if is_named else None
+    program.log(run_id, command="CreateTable", unread=("CreateTable: its catalog",))
+    assert [one.part for one in program.lineage().unread] == ([] if is_named else ["CreateTable: its catalog"])
+
+
 def test_metadata_of_a_table_is_no_input(program: Any, make_dataset: Any) -> None:
     files = make_dataset("/ice/db/t", table="db.t.files", table_namespace="file:/ice")
     program.run([files], ["/out"])

@@ -23,6 +23,7 @@ _LEAVING_ROWS = frozenset({
 # The rows of an RDD have columns that code made.
 _RDD = "Scan ExistingRDD"
 _ITS_DATABASE = ": its database"
+_ITS_CATALOG = ": its catalog"
 _WITH_VERSIONS = frozenset({"delta", "iceberg"})
 
 
@@ -64,7 +65,11 @@ class Counts:
     def unread(self) -> tuple[UnreadPart, ...]:
         """Return what was not understood of plans, the leaves that nothing names, and the ends that are missing."""
         executions = self._evidence.executions
-        parts = Counter(part for one in executions.values() for part in one.unread)
+        runs = self._evidence.runs
+        # The listener names a table whose catalog the plan does not name.
+        named = {run_id for run_id in executions if runs[run_id].content.outputs}
+        unread = ((run_id, part) for run_id, one in executions.items() for part in one.unread)
+        parts = Counter(part for run_id, part in unread if run_id not in named or not part.endswith(_ITS_CATALOG))
         parts.update(self._evidence.unnamed_files)
         counted = {part.removesuffix(_ITS_DATABASE) for part in parts}
         for left in self._left.values():

@@ -253,7 +253,8 @@ class Entity:
             self.filled_parts.clear()
             self.lifecycle = None
         partition, read = read.dataset.partition, structs.replace(read, dataset=read.dataset.whole)
-        if self.is_filled and not self.is_older(read.versions):
+        is_apart = all(are_apart(partition, filled) for filled in self.filled_parts)
+        if self.is_filled and not is_apart and not self.is_older(read.versions):
             self.later_versions |= read.versions
         if self.is_own_content(partition) and not self.is_older(read.versions):
             self.is_unconfirmed = False

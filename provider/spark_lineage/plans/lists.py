@@ -141,10 +141,8 @@ def defined(element: str) -> Defined | None:
     before = text[: places[0]]
     # A literal may hold what looks as the beginning of an alias, but not right behind an attribute or a bracket. All
     # readings use the same attributes: only the name is not known.
-    name = text[places[0] + len(_AS) :]
-    is_behind = before.endswith((")", " END")) or _LAST.search(before) is not None
-    is_certain = len(places) == 1 or (is_behind and _is_balanced(name))
-    return Defined(identity, name if is_certain else UNKNOWN_NAME, before)
+    is_certain = len(places) == 1 or before.endswith((")", " END")) or _LAST.search(before) is not None
+    return Defined(identity, text[places[0] + len(_AS) :] if is_certain else UNKNOWN_NAME, before)
 
 
 def _places_of_as(text: str) -> Iterator[int]:
