@@ -70,7 +70,7 @@ def whole() -> dict[str, Any]:
                 symlinks=(Symlink("hdfs://prod", "/mart", "LOCATION"),),
                 storage=Storage("iceberg", "parquet"),
                 catalog=Catalog("iceberg", "hive", "prod", "spark", "thrift://meta", "hdfs://prod/wh"),
-                version="7",
+                versions=("7",),
                 statistics=Statistics(3, 4, 5),
                 column_lineage=ColumnLineage((("total", (direct, twice)),), (InputField(RAW, "amount"),)),
                 lifecycle="RENAME",

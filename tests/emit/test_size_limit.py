@@ -149,7 +149,7 @@ def rich() -> TaskLineage:
         "orders",
         schema=(described, nested, *columns("status", "unused")),
         storage=Storage("delta", "parquet"),
-        version="7",
+        versions=("7",),
         symlinks=(Symlink("hive://m:9083", "shop.orders", "TABLE"),),
         statistics=Statistics(row_count=3),
     )
@@ -252,7 +252,7 @@ def test_each_detail_is_what_its_name_says() -> None:
     orders, other = without(lineage, "unusedSchemas").inputs
     assert (len(orders.schema), len(other.schema)) == (4, 0)
     orders, _ = without(lineage, "storage").inputs
-    assert (orders.storage, orders.version, len(orders.symlinks)) == (None, None, 1)
+    assert (orders.storage, orders.versions, len(orders.symlinks)) == (None, (), 1)
     # The filter of "id" is that of the dataset, the join of "name" is not.
     edges = edges_of(without(lineage, "repeatedIndirectEdges"))
     assert {name: len(each) for name, each in edges.items()} == {"id": 1, "name": 2}

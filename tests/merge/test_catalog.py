@@ -415,7 +415,7 @@ class TestCommands:
     def test_a_table_that_was_there_and_is_renamed_by_the_command_alone_tells_its_former_name(
         self, program: Any, make_dataset: Any
     ) -> None:
-        program.run([make_dataset("/wh/t", table="default.t")], [])
+        program.run([make_dataset("/wh/t", table="default.t")], [make_dataset("/wh/t", table="default.t", rows=1)])
         rename(program, "default.t", "default.u")
         lineage = program.lineage()
         assert [one.dataset.name for one in lineage.inputs] == ["/wh/t"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.accounting import PlanPart
-from spark_lineage.merge.execution import CatalogStatement, Execution, join_executions
+from spark_lineage.merge.execution import Execution, join_executions
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, TaskLineage
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
@@ -143,19 +143,6 @@ def test_write_with_mode_ignore_that_ran_a_job_is_in_doubt_with_the_log_alone(pr
     for each in (run_id, None):
         program.log(each, command="InsertIntoX", mode="Ignore", has_jobs=True, outputs=(Observed(T),))
     assert unread(program.lineage()) == {"InsertIntoX: whether it wrote": 1}
-
-
-class TestLocations:
-    CREATE = CatalogStatement("CREATE", "TABLE", "spark_catalog.db.Empty")
-
-    def test_table_that_is_made_and_never_located_is_counted(self, program: Any) -> None:
-        program.log(command="CreateTableCommand", statement=self.CREATE)
-        assert unread(program.lineage()) == {"db.Empty: its location": 1}
-
-    def test_table_that_is_dropped_again_is_not_counted(self, program: Any) -> None:
-        program.log(command="CreateTableCommand", statement=self.CREATE)
-        program.log(command="DropTable", statement=CatalogStatement("DROP", "TABLE", "spark_catalog.db.empty"))
-        assert unread(program.lineage()) == {}
 
 
 def test_parts_of_two_observations_are_joined_in_any_order() -> None:

@@ -74,7 +74,7 @@ def test_dropped_column_is_neither_in_the_schema_nor_in_the_edges(program: Any) 
 
 
 def test_listener_that_has_the_columns_of_before_does_not_hide_the_rename(program: Any, make_dataset: Any) -> None:
-    program.run(["/in"], [make_dataset("/wh/t", columns=("a", "b"), table="t")])
+    program.run(["/in"], [make_dataset("/wh/t", columns=("a", "b"), table="t", rows=1)])
     run_id = program.run(
         [], [make_dataset("/wh/t", columns=("a", "b"), table="t", lifecycle="ALTER")], node="alter_table"
     )

@@ -109,7 +109,15 @@ class TestIdentity:
         assert lineage.outputs[1].lifecycle == "CREATE"
         assert lineage.outputs[1].previous_name is None
 
-    def test_rename_of_what_was_there_before_tells_the_former_name(self, program: Any, make_dataset: Any) -> None:
+    def test_rename_of_what_was_there_before_writes_nothing(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/wh/t2", lifecycle="RENAME", previous="/wh/t")], node="rename")
+        lineage = program.lineage()
+        assert (lineage.outputs, [one.change for one in lineage.catalog_changes]) == ((), ["RENAME"])
+
+    def test_rename_of_what_was_there_and_is_written_tells_the_former_name(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        program.run([], [make_dataset("/wh/t", rows=1)])
         program.run([], [make_dataset("/wh/t2", lifecycle="RENAME", previous="/wh/t")], node="rename")
         (output,) = program.lineage().outputs
         assert output.lifecycle == "RENAME"
@@ -263,7 +271,7 @@ class TestCreateIfNotExists:
         read["inputFacets"] = {"inputStatistics": {"size": 0}}
         program.run([read], ["/out"])
         assert inputs(program.lineage()) == []
-        assert outputs(program.lineage()) == {"/out": 1, "/t": None}
+        assert outputs(program.lineage()) == {"/out": 1}
 
     def test_a_table_that_the_task_filled_is_its_own(self, program: Any, make_dataset: Any) -> None:
         program.run([], [make_dataset("/t", table="t", lifecycle="CREATE")], node=TABLE_NODE)

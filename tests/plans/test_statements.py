@@ -106,7 +106,6 @@ def test_a_database_dropped_with_all_that_is_in_it() -> None:
         ({}, "db.t"),
         ({"ice": ICEBERG}, "ice.db.t"),
         ({"ice": ICEBERG, "spark_catalog": DELTA}, "ice.db.t"),
-        ({"ice": ICEBERG, "cold": ICEBERG}, "db.t"),
     ],
 )
 def test_a_catalog_has_the_name_under_which_its_class_alone_was_configured(catalogs, expected) -> None:

@@ -88,10 +88,10 @@ def test_a_table_is_where_a_plan_said_that_it_is() -> None:
         (CatalogStatement("CREATE", "DATABASE", "db", properties=(("location", "/lake"),)), "/lake/t"),
         (CatalogStatement("CREATE", "DATABASE", "other.db", properties=(("location", "/lake"),)), "/wh/db.db/t"),
         (CatalogStatement("CREATE", "DATABASE", "spark_catalog.db"), "/wh/db.db/t"),
-        (CatalogStatement("ALTER", "TABLE", "db.t", properties=(("location", "/lake"),)), "/wh/db.db/t"),
+        (CatalogStatement("ALTER", "TABLE", "db.t", properties=(("location", "/lake/t2"),)), "/lake/t2"),
     ],
 )
-def test_table_of_a_database_that_was_made_with_a_location_is_there(statement, place) -> None:
+def test_table_is_where_a_command_puts_it_or_its_database(statement, place) -> None:
     known = tables({"spark.sql.warehouse.dir": "/wh"})
     known.learn(statement)
     table = known.named("`spark_catalog`.`db`.`t`")

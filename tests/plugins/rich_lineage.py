@@ -82,7 +82,7 @@ def lineage() -> TaskLineage:
                 catalog=Catalog(
                     "iceberg", "jdbc", "prod", "spark", "jdbc:postgresql://h/db?user=u&password=hunter2", "s3://wh"
                 ),
-                version="7",
+                versions=("7",),
                 statistics=Statistics(row_count=0, size=1_234_567),
             ),
         ),

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (version, job)
         for version in versions
         for job in jobs()
-        if version in read_truth(job).versions and any(fnmatch(job, pattern) for pattern in asked.jobs or "*")
+        if version in read_truth(job).releases and any(fnmatch(job, pattern) for pattern in asked.jobs or "*")
         if not asked.recorded or recording(job, version).exists()
     ]
     console = Console(width=None if sys.stdout.isatty() else 180)
@@ -114,12 +114,12 @@ def measure(job: str, version: str, home: Path, how: How = LIVE) -> tuple[float,
         record(application, recording(job, version))
     event = application.merged(is_log_alone=how.is_log_alone)
     evidence = "event_log" if how.is_log_alone else "all"
-    return application.seconds, compare(truth, event, application.work, evidence)
+    return application.seconds, compare(truth, event, application.work, evidence, application.snapshots)
 
 
 def jobs_to_run() -> list[str]:
     """The jobs that every run of the tests runs: our own, on the PySpark beside this Python."""
-    return [job for job in jobs() if (JOBS / f"{job}.toml").exists() and own_version() in read_truth(job).versions]
+    return [job for job in jobs() if (JOBS / f"{job}.toml").exists() and own_version() in read_truth(job).releases]
 
 
 def report(job: str, scores: Scores) -> str:

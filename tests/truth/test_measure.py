@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 truth_event = importlib.import_module("truth_event")
 truth_file = importlib.import_module("truth_file")
+truth_recording = importlib.import_module("truth_recording")
+truth_run = importlib.import_module("truth_run")
 
 HOME = Path("/job")
 
@@ -104,8 +107,72 @@ def test_a_hundred_datasets_are_written_as_one(monkeypatch: pytest.MonkeyPatch, 
     assert names == {("file", f"/job/in/{number}.csv"): f"f{number}" for number in ("08", "09", "10")}
 
 
+def test_versions_are_compared_where_the_truth_states_them() -> None:
+    read = {"namespace": "file", "name": "/job/a.csv", "facets": {"version": {"datasetVersion": "3"}}}
+    left = event()["outputs"][0]
+    left = left | {"facets": left["facets"] | {"version": {"datasetVersion": "7"}}}
+    said = event(inputs=[read], outputs=[left])
+    assert wrong(truth(), said) == {}
+    outputs = {"b": truth().outputs["b"] | {"version": 7}}
+    assert wrong(truth(versions={"a": [3]}, outputs=outputs), said) == {}
+    outputs = {"b": truth().outputs["b"] | {"version": 8}}
+    assert wrong(truth(versions={"a": [1, 3]}, outputs=outputs), said) == {"versions": (("a @ 1", "b = 8"), ("b = 7",))}
+    assert wrong(truth(versions={"a": []}), said) == {"versions": ((), ("a @ 3",))}
+
+
+def test_a_facet_names_one_version_or_several() -> None:
+    several = {"inputFacets": {"sparkLineage_versions": {"versions": ["1", "3"]}}}
+    assert truth_event.versions_of({"facets": {"version": {"datasetVersion": "3"}}}) == {"3"}
+    assert truth_event.versions_of({"facets": {"version": {"datasetVersion": "3"}}, **several}) == {"1", "3"}
+    assert truth_event.versions_of({}) == set()
+
+
+def test_a_snapshot_is_called_by_its_number_among_those_of_its_table() -> None:
+    versions = {"sparkLineage_versions": {"versions": ["22", "11", "99"]}}
+    read = {"namespace": "file", "name": "/job/ice/db/a", "facets": {}, "inputFacets": versions}
+    told = truth(datasets={"a": "ice/db/a", "b": "b"}, inputs=["a"], outputs={}, versions={"a": [2]})
+    said = event(inputs=[read], outputs=[])
+    snapshots = {"ice/db/a": ["33", "22", "11"], "ice/db/other": ["99"]}
+    scores = truth_event.compare(told, said, HOME, "all", snapshots)
+    assert scores["versions"] == truth_event.Score(1, (), ("a @ 3", "a @ 99"))
+
+
+def test_snapshots_are_in_the_order_of_their_commits_also_those_that_expired(tmp_path: Path) -> None:
+    def metadata(path: str, *snapshots: tuple[int, int, int]) -> None:
+        keys = ("snapshot-id", "sequence-number", "timestamp-ms")
+        told = {"snapshots": [dict(zip(keys, each, strict=True)) for each in snapshots]}
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(json.dumps(told))
+
+    metadata("ice/db/a/metadata/v1.metadata.json")
+    metadata("ice/db/a/metadata/v2.metadata.json", (50, 1, 7))
+    metadata("ice/db/a/metadata/v10.metadata.json", (20, 3, 8), (40, 2, 9))
+    metadata("other/metadata/00001-x.metadata.json", (2, 0, 2), (3, 0, 1))
+    found = truth_run.iceberg_snapshots(tmp_path)
+    assert found == {"ice/db/a": ["50", "40", "20"], "other": ["3", "2"]}
+
+
+def test_a_recording_keeps_the_snapshots(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(truth_recording, "RECORDED", tmp_path)
+    for job, snapshots in (("with", {"ice/db/a": ["2", "1"]}), ("without", {})):
+        home = tmp_path / "ran" / job
+        (home / "eventlog").mkdir(parents=True)
+        if snapshots:
+            (home / truth_run.SNAPSHOTS_FILE).write_text(json.dumps(snapshots))
+        ran = truth_run.Application(home, home / "work", 0, 1.0)
+        truth_recording.record(ran, truth_recording.recording(job, "4.1"))
+        assert truth_recording.recorded(job, "4.1", tmp_path / "back" / job).snapshots == snapshots
+
+
 @pytest.mark.parametrize(
-    "text", ["input = []", "counted = ['log']", "[outputs.a]\nrow = 1", "[datasets]\na = 'a'\n[outputs.b]"]
+    "text",
+    [
+        "input = []",
+        "counted = ['log']",
+        "[outputs.a]\nrow = 1",
+        "[versions]\na = [0]",
+        "[datasets]\na = 'a'\n[outputs.b]",
+    ],
 )
 def test_a_truth_that_says_what_nobody_reads_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str

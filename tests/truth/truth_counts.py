@@ -58,11 +58,13 @@ def _counted(version: str, job: str, home: Path, evidence: str) -> Counted:
     truth = replace(read_truth(job), without_evidence=[])
     faults = [
         f"{measure}: {fact}"
-        for measure, score in compare(truth, event, application.work, evidence).items()
+        for measure, score in compare(truth, event, application.work, evidence, application.snapshots).items()
         for fact in (*score.too_much, *(() if measure == _NUMBERS else score.missing))
     ]
-    is_faulty = bool(faults) or evidence in truth.counted
-    return Counted(version, job, tuple(faults), tuple(_names(event)), is_faulty)
+    counts = tuple(_names(event))
+    # The truth has all versions.
+    lacks_version = any(count.endswith(": its version") for count in counts)
+    return Counted(version, job, tuple(faults), counts, bool(faults) or lacks_version or evidence in truth.counted)
 
 
 def _names(event: Mapping[str, Any]) -> Iterator[str]:

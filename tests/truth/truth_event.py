@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from truth_file import EVIDENCE, MEASURES, STATED, WHOLE, Facts, Name, Truth, ordered
+
+NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,30 @@ class Score:
         return Score(self.right + other.right, self.missing + other.missing, self.too_much + other.too_much)
 
 
-def compare(truth: Truth, event: Mapping[str, Any], directory: Path, evidence: str = "all") -> dict[str, Score]:
-    """Score each measure of an event about the job that ran in ``directory``; ``evidence`` is what it was made from."""
-    observed = facts_of(event, truth.names(directory), directory)
+def compare(
+    truth: Truth,
+    event: Mapping[str, Any],
+    directory: Path,
+    evidence: str = "all",
+    snapshots: Mapping[str, Sequence[str]] = NONE,
+) -> dict[str, Score]:
+    """Score each measure of an event about the job that ran in ``directory``.
+
+    ``evidence`` is what it was made from; ``snapshots`` are those of Iceberg's tables below the directory, in order.
+    Without them the versions of these tables have no numbers.
+    """
+    names = truth.names(directory)
+    observed = facts_of(event, names, directory)
+    has_versions = bool(snapshots) or "iceberg" not in truth.packages
+    observed["versions"] = set(_version_facts(event, names, directory, snapshots)) if has_versions else set()
     observed["counted"] = {evidence} if is_counted(event) else set()
     other = {("counted", each) for each in EVIDENCE if each != evidence}
     beyond = {(each["measure"], each["fact"]) for each in truth.without_evidence} | other
     scores = {}
     for measure in (*MEASURES, *STATED):
         expected = {fact for fact in truth.facts[measure] if (measure, fact) not in beyond}
+        if measure == "versions":
+            expected = set(_to_find(expected, observed[measure])) if has_versions else set()
         said = {fact for fact in observed[measure] if truth.is_stated(measure, fact) and (measure, fact) not in beyond}
         scores[measure] = Score(len(expected & said), tuple(sorted(expected - said)), tuple(sorted(said - expected)))
     return scores
@@ -56,8 +74,7 @@ def facts_of(event: Mapping[str, Any], aliases: Mapping[Name, str], directory: P
     """Say what an event says; a dataset that the truth has no alias for is called by its name."""
 
     def called(dataset: Mapping[str, Any]) -> str:
-        namespace, name = dataset["namespace"], dataset["name"]
-        return aliases.get((namespace, name)) or f"<{namespace} {name}>".replace(f"{directory}/", "")
+        return _called(dataset, aliases, directory)
 
     run_facets, job_facets = event["run"].get("facets", {}), event["job"].get("facets", {})
     facts: Facts = {
@@ -97,6 +114,40 @@ def is_counted(event: Mapping[str, Any]) -> bool:
     unknown = facets.get("sparkLineage_unknownDatasets", {}).get("commands", [])
     unread = facets.get("sparkLineage_unreadPlans", {}).get("parts", [])
     return any(each["count"] > 0 for each in (*unknown, *unread))
+
+
+def versions_of(dataset: Mapping[str, Any]) -> set[str]:
+    """Return the versions that an event names of a dataset."""
+    facet = dataset.get("facets", {}).get("version", {})
+    several = dataset.get("inputFacets", {}).get("sparkLineage_versions", {}).get("versions", ())
+    named = (facet.get("datasetVersion"), *several)
+    return {str(version) for version in named if version is not None}
+
+
+def _version_facts(
+    event: Mapping[str, Any], aliases: Mapping[Name, str], directory: Path, snapshots: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    by_alias = {aliases.get(("file", f"{directory}/{location}")): known for location, known in snapshots.items()}
+    for datasets, kind in ((event["inputs"], "@"), (event["outputs"], "=")):
+        for dataset in datasets:
+            alias = _called(dataset, aliases, directory)
+            known = by_alias.get(alias, ())
+            for version in versions_of(dataset):
+                yield f"{alias} {kind} {known.index(version) + 1 if version in known else version}"
+
+
+def _to_find(expected: set[str], said: set[str]) -> Iterator[str]:
+    """Return the versions that an event must name: all of a dataset of which it names one.
+
+    Where no evidence has a version, that is counted as such, which tests of the merge see.
+    """
+    named = {fact.rpartition(" ")[0] for fact in said}
+    yield from (fact for fact in expected if fact.rpartition(" ")[0] in named)
+
+
+def _called(dataset: Mapping[str, Any], aliases: Mapping[Name, str], directory: Path) -> str:
+    namespace, name = dataset["namespace"], dataset["name"]
+    return aliases.get((namespace, name)) or f"<{namespace} {name}>".replace(f"{directory}/", "")
 
 
 def _edges(lineage: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -17,7 +17,7 @@ FIELD = Path(__file__).parent / "field"
 WHOLE = "*"
 # Compared in every job, and only where the truth states them.
 MEASURES = ("state", "inputs", "outputs", "attempted", "direct", "indirect")
-STATED = ("rows", "feeds", "write", "catalog", "counted")
+STATED = ("rows", "feeds", "write", "catalog", "counted", "versions")
 # What an event is made from: the listener and the event log, or the event log alone.
 EVIDENCE = ("all", "event_log")
 
@@ -66,6 +66,8 @@ class Truth:
     A dataset has several names where the event log alone knows it by another than the listener.
     ``packages`` are names of ``PACKAGES``, ``spark`` the releases that the program is written for. ``counted`` names
     the ``EVIDENCE`` that leaves a dataset or a column of the program unnamed: the event must count it.
+    ``versions`` are those of an input that the program read, and an output's ``version`` is the one that it left: of
+    Delta the version of the table's log, of Iceberg the snapshot's number among all of the table, from 1.
     """
 
     job: str
@@ -83,6 +85,7 @@ class Truth:
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     attempted: list[str] = field(default_factory=list)
     counted: list[str] = field(default_factory=list)
+    versions: dict[str, list[int]] = field(default_factory=dict)
     catalog: list[dict[str, str]] | None = None
     without_evidence: list[dict[str, str]] = field(default_factory=list)
 
@@ -92,7 +95,7 @@ class Truth:
         return _path(self.job).with_suffix(".py")
 
     @property
-    def versions(self) -> list[str]:
+    def releases(self) -> list[str]:
         """The Spark releases that it can be run on."""
         return [version for version in self.spark if all(version in PACKAGES[name] for name in self.packages)]
 
@@ -120,6 +123,8 @@ class Truth:
                 for each in self.catalog or ()
             ),
             "counted": set(self.counted),
+            "versions": {f"{self._known(alias)} @ {number}" for alias, told in self.versions.items() for number in told}
+            | {f"{alias} = {told['version']}" for alias, told in self.outputs.items() if "version" in told},
         }
         return facts
 
@@ -129,6 +134,9 @@ class Truth:
             return self.catalog is not None
         if measure == "counted":
             return fact in self.counted
+        if measure == "versions":
+            alias, kind, _ = fact.rsplit(" ", 2)
+            return alias in self.versions if kind == "@" else "version" in self.outputs.get(alias, {})
         return measure in MEASURES or measure in self.outputs.get(fact.partition(" ")[0], {})
 
     def names(self, directory: Path) -> dict[Name, str]:
@@ -230,6 +238,6 @@ def _each(text: str) -> list[str]:
 
 def _check(outputs: Mapping[str, Mapping[str, Any]], file: str) -> None:
     for alias, told in outputs.items():
-        if unknown := set(told) - {"direct", "indirect", "rows", "write", "feeds"}:
+        if unknown := set(told) - {"direct", "indirect", "rows", "write", "feeds", "version"}:
             message = f"{file}: outputs.{alias} has unknown keys {sorted(unknown)}"
             raise ValueError(message)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import zstandard
 from truth_file import VERSIONS
-from truth_run import Application, kept_application
+from truth_run import SNAPSHOTS_FILE, Application, kept_application
 
 from spark_lineage.launch.directory import EVENTS_FILE
 
@@ -65,6 +65,8 @@ def record(application: Application, path: Path) -> None:
     files |= {f"eventlog/{log.name}": _text(log) for log in (application.home / "eventlog").iterdir()}
     run = {"home": _HOME, "exit_code": application.exit_code, "seconds": application.seconds}
     files["run.json"] = json.dumps(run).encode()
+    if snapshots := application.snapshots:
+        files[SNAPSHOTS_FILE] = json.dumps(snapshots, sort_keys=True).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         for name, content in files.items():

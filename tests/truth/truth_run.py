@@ -26,12 +26,14 @@ from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.preparation import Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties, SubmitArguments
 from spark_lineage.launch.directory import EVENTS_FILE
+from spark_lineage.plans.event_log import read_event_log
 from spark_lineage.settings import Settings
 
 if TYPE_CHECKING:
     from truth_file import Truth
 
 LIMIT_SECONDS = 600
+SNAPSHOTS_FILE = "snapshots.json"
 # One broker at a time: a topic's name has its port.
 KAFKA_PORT = 29092
 _KAFKA = Lock()
@@ -60,6 +62,17 @@ class Application:
     work: Path
     exit_code: int
     seconds: float
+
+    @property
+    def snapshots(self) -> dict[str, list[str]]:
+        """The ids of all snapshots of Iceberg's tables, in order, by the tables' places below ``work``."""
+        path = self.home / SNAPSHOTS_FILE
+        snapshots: dict[str, list[str]] = json.loads(path.read_text()) if path.exists() else {}
+        return snapshots
+
+    def unread(self) -> list[float]:
+        """When the executions started, in epoch seconds, of whose plans something was not understood."""
+        return [one.started for one in read_event_log(self.home / "eventlog", None) if one.unread]
 
     def merged(self, *options: str, is_log_alone: bool = False) -> dict[str, Any]:
         """The event that the command makes of the files, or of the event log alone."""
@@ -107,6 +120,8 @@ def run_job(truth: Truth, version: str, home: Path) -> Application:
         raise RuntimeError(message)
     application = Application(home, home / "work", exit_code, round(time.monotonic() - started, 1))
     (home / "run.json").write_text(json.dumps(asdict(application), default=str))
+    if snapshots := iceberg_snapshots(application.work):
+        (home / SNAPSHOTS_FILE).write_text(json.dumps(snapshots))
     return application
 
 
@@ -114,6 +129,21 @@ def kept_application(home: Path) -> Application:
     """Return what an earlier run left, wherever it has been moved to."""
     kept = json.loads((home / "run.json").read_text())
     return Application(home, Path(kept["home"], "work"), kept["exit_code"], kept["seconds"])
+
+
+def iceberg_snapshots(work: Path) -> dict[str, list[str]]:
+    """Return the ids of the snapshots that each Iceberg table below ``work`` ever had, in the order of their commits.
+
+    A snapshot that has expired is in the older metadata files.
+    """
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for path in sorted(work.rglob("metadata/*.metadata.json")):
+        table = found.setdefault(str(path.parent.parent.relative_to(work)), {})
+        for snapshot in json.loads(path.read_text()).get("snapshots", []):
+            # A table of format 1 has no sequence numbers.
+            order = (snapshot.get("sequence-number", 0), snapshot["timestamp-ms"])
+            table[str(snapshot["snapshot-id"])] = order
+    return {location: sorted(table, key=lambda each: table[each]) for location, table in found.items()}
 
 
 def own_version() -> str:

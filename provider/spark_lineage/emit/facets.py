@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attr
-from openlineage.client.generated.base import DatasetFacet, JobFacet, OutputDatasetFacet, RunFacet
+from openlineage.client.generated.base import DatasetFacet, InputDatasetFacet, JobFacet, OutputDatasetFacet, RunFacet
 from openlineage.client.generated.catalog_dataset import CatalogDatasetFacet
 from openlineage.client.generated.column_lineage_dataset import ColumnLineageDatasetFacet
 from openlineage.client.generated.dataset_version_dataset import DatasetVersionDatasetFacet
@@ -65,6 +65,7 @@ COLLECTION_KEY = "sparkLineage_collection"
 REDUCED_KEY = "sparkLineage_reduced"
 STATUS_KEY = "sparkLineage_status"
 WRITES_KEY = "sparkLineage_writes"
+VERSIONS_KEY = "sparkLineage_versions"
 CATALOG_CHANGES_KEY = "sparkLineage_catalogChanges"
 UNKNOWN_DATASETS_KEY = "sparkLineage_unknownDatasets"
 UNREAD_PLANS_KEY = "sparkLineage_unreadPlans"
@@ -75,6 +76,7 @@ LINEAGE_KEY = "lineage"
 # ``lineage`` from 1.52 on.
 _OTHERS: dict[str, tuple[str, type[Any], str]] = {
     WRITES_KEY: ("WritesOutputDatasetFacet", OutputDatasetFacet, _OURS),
+    VERSIONS_KEY: ("VersionsInputDatasetFacet", InputDatasetFacet, _OURS),
     HIERARCHY_KEY: ("HierarchyDatasetFacet", DatasetFacet, f"{_SPEC}/{{0}}.json#/$defs/{{0}}"),
     LINEAGE_KEY: ("LineageJobFacet", JobFacet, f"{_SPEC}/LineageFacet.json#/$defs/{{0}}"),
 }
@@ -142,7 +144,7 @@ def facets_of_input(dataset: DatasetLineage) -> dict[str, Any]:
         hierarchy=_hierarchy(dataset.symlinks[0]) if dataset.symlinks and not links else None,
         storage=StorageDatasetFacet(storage.storage_layer, storage.file_format, producer=PRODUCER) if storage else None,
         catalog=_catalog(catalog) if catalog else None,
-        version=DatasetVersionDatasetFacet(dataset.version, producer=PRODUCER) if dataset.version is not None else None,
+        version=DatasetVersionDatasetFacet(dataset.versions[-1], producer=PRODUCER) if dataset.versions else None,
     )
 
 
@@ -157,10 +159,12 @@ def facets_of_output(dataset: DatasetLineage) -> dict[str, Any]:
     )
 
 
-def input_statistics(statistics: Statistics | None) -> dict[str, Any]:
-    """``inputStatistics``, or nothing where no number is known; a true 0 is a number."""
-    numbers = _numbers(statistics)
-    return {"inputStatistics": InputStatisticsInputDatasetFacet(**numbers, producer=PRODUCER)} if numbers else {}
+def input_facets(dataset: DatasetLineage) -> dict[str, Any]:
+    """``inputStatistics`` where a number is known, a true 0 too, and the versions that were read, if several."""
+    numbers, versions = _numbers(dataset.statistics), dataset.versions
+    statistics = InputStatisticsInputDatasetFacet(**numbers, producer=PRODUCER) if numbers else None
+    several = facet(VERSIONS_KEY, versions=list(versions)) if len(versions) > 1 else None
+    return known(**{"inputStatistics": statistics, VERSIONS_KEY: several})
 
 
 def output_facets(dataset: DatasetLineage) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from spark_lineage.emit.facets import (
     facet,
     facets_of_input,
     facets_of_output,
-    input_statistics,
+    input_facets,
     known,
     named,
     output_facets,
@@ -70,7 +70,7 @@ def run_event(
 def input_datasets(lineage: TaskLineage) -> list[InputDataset]:
     """What the task read, with ``inputStatistics``."""
     return [
-        InputDataset(**named(each.dataset), facets=facets_of_input(each), inputFacets=input_statistics(each.statistics))
+        InputDataset(**named(each.dataset), facets=facets_of_input(each), inputFacets=input_facets(each))
         for each in lineage.inputs
     ]
 

@@ -23,7 +23,7 @@ from spark_lineage.emit.facets import (
     facet,
     facets_of_input,
     facets_of_output,
-    input_statistics,
+    input_facets,
     known,
     named,
     output_facets,
@@ -132,7 +132,7 @@ class Sizes:
     def facets(self, dataset: DatasetLineage, *, is_output: bool) -> int:
         """Return by how many bytes an event grows with the facets of a dataset."""
         small = structs.replace(dataset, schema=(), column_lineage=None)
-        facets, others = facets_of_input(small), input_statistics(dataset.statistics)
+        facets, others = facets_of_input(small), input_facets(dataset)
         columns = DatasetLineage(dataset.dataset, dataset.schema, has_data_source=False)
         large = self._once(dataset.schema, lambda: json_bytes(facets_of_input(columns)))
         if is_output:

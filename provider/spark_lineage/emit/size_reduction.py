@@ -205,7 +205,7 @@ ORDER: tuple[DatasetStep | TaskStep, ...] = (
         is_for_inputs_only=True,
         is_by_reference=True,
     ),
-    DatasetStep("storage", _without(storage=None, catalog=None, version=None)),
+    DatasetStep("storage", _without(storage=None, catalog=None, versions=())),
     DatasetStep("repeatedIndirectEdges", _of_columns(_without_repeated_edges)),
     DatasetStep("transformationSubtypes", _WITHOUT_SUBTYPES),
     _UNUSED_COLUMNS,

@@ -28,6 +28,7 @@ _SCHEME = re.compile(r"\A[A-Za-z][\w+.-]*:(?://)?")
 # How many parts a name has without its catalog.
 _PARTS: Mapping[ObjectType, int] = {"DATABASE": 1, "VIEW": 2, "TABLE": 2}
 _What = tuple[ChangeType, ObjectType, DatasetName, str]
+_FIRST_OF_DELTA = frozenset({"0"})
 # In the place of what no command says.
 _UNSAID = CatalogStatement("CREATE", "TABLE", "", is_conditional=None)
 
@@ -38,12 +39,16 @@ class Bindings:
     def __init__(self) -> None:
         self.entities: list[Entity] = []
         self._by_name: dict[DatasetName, Entity] = {}
+        # Tables by the database and name that commands give them, which no symlink has for a table with a place.
+        self._moved: set[DatasetName] = set()
+        self._by_command: dict[tuple[str, ...], Entity] = {}
 
     def find(self, observed: Observed) -> Entity:
         """Return the entity that has one of these names now; symlinks make entities one."""
         known = self._known(observed.names)
         if not known:
             known = [Entity()]
+            known[0].is_moved = not self._moved.isdisjoint(observed.names)
             self.entities += known
         entity, *others = known
         for other in others:
@@ -56,16 +61,39 @@ class Bindings:
 
     def known(self, name: DatasetName) -> Entity | None:
         """Return what a name means: the dataset of that name, or what the task has written that the path lies in."""
-        return self._by_name.get(name) or self.written_around(name)
+        return self._by_name.get(name.whole) or self.written_around(name.whole)
 
     def written_around(self, name: DatasetName) -> Entity | None:
         """Return what the task has written that this path, which means no dataset of its own, lies in."""
+        name = name.whole
         above = () if name in self._by_name else self._known(directories_above(name))
         return next((entity for entity in above if entity.is_written), None)
 
     def bind(self, observed: Observed, entity: Entity) -> None:
         """Give an entity the names of a dataset."""
         self._by_name.update(dict.fromkeys(observed.names, entity))
+
+    def declare(self, statement: CatalogStatement | None, entity: Entity) -> None:
+        """Note what table a command made, if it made one."""
+        if statement is not None and statement.object_type == "TABLE" and statement.change in {"CREATE", "OVERWRITE"}:
+            self._by_command[_short(statement.name)] = entity
+
+    def declared(self, statement: CatalogStatement | None) -> list[Entity]:
+        """Return the table that a command names, where nothing but the command that made it has its name."""
+        known = self._by_command.get(_short(statement.name)) if statement is not None else None
+        return [] if known is None or known.current.table_name is not None else [known.current]
+
+    def undeclare(self, entity: Entity) -> None:
+        """Take the names from a table that commands gave it."""
+        self._by_command = {name: known for name, known in self._by_command.items() if known.current is not entity}
+
+    def unname(self, entity: Entity) -> None:
+        """Take the names of a table from what stays in its directory."""
+        self.undeclare(entity)
+        for link in tables(entity.symlinks):
+            self._moved.add(link.dataset)
+            self._by_name.pop(link.dataset, None)
+            entity.symlinks.discard(link)
 
     def forget(self, entity: Entity) -> None:
         """Take all names from an entity."""
@@ -92,7 +120,9 @@ class Bindings:
         """Return the table that a command names, perhaps without its database; Spark's catalogs ignore case."""
         if path := _PATH_TABLE.fullmatch(name):
             return next((entity for known, entity in self._by_name.items() if _is_at(known, path["path"])), None)
-        wanted = name.casefold().split(".")[-2:]
+        wanted = list(_short(name))
+        if (declared := self._by_command.get(_short(name))) is not None and not declared.current.is_dropped:
+            return declared.current
         for entity in self.entities:
             names = [link.name.casefold().split(".") for link in tables(entity.symlinks)]
             if not entity.is_dropped and any(parts[-len(wanted) :] == wanted for parts in names):
@@ -111,6 +141,23 @@ class Bindings:
 
     def _known(self, names: Iterable[DatasetName]) -> list[Entity]:
         return list(dict.fromkeys(entity for name in names if (entity := self._by_name.get(name))))
+
+
+def _short(name: str) -> tuple[str, ...]:
+    """Return database and name of a table as commands have it; Spark's catalogs ignore case."""
+    return tuple(name.casefold().split(".")[-2:])
+
+
+def is_external(table: Entity) -> bool:
+    """Whether a table lies outside of the folders in which its catalog puts tables: DROP takes away its name alone."""
+    links, name = tables(table.symlinks), table.name
+    folders = [link.namespace for link in links if is_path_namespace(link.namespace)]
+    if not is_path_namespace(name.namespace) or len(folders) < len(links):
+        return False
+    databases = {f"{link.name.rpartition('.')[0]}.db" for link in links}
+    above = {f"{one.namespace}:{one.name}".replace(":///", ":/") for one in directories_above(name)}
+    is_in_database = next(directories_above(name), name).name.rpartition("/")[2] in databases
+    return not is_in_database and above.isdisjoint(folders)
 
 
 def _is_at(name: DatasetName, path: str) -> bool:
@@ -167,6 +214,10 @@ class CatalogJournal:
             self._partition(write.dataset, partitioned_by)
         name = _catalog_name(entity, write.dataset) or (_table_name(said.name) if said.object_type == "TABLE" else "")
         change = _CHANGES.get(max(write.lifecycles, default=""))
+        is_first = said.change == "CREATE" or write.versions == _FIRST_OF_DELTA
+        if change == "OVERWRITE" and said is not _UNSAID and is_first and not entity.is_seen:
+            # OR REPLACE of a table that was not there.
+            change = "CREATE"
         is_repeated = how.is_repetition(entity)
         is_inner_right = is_repeated and how.is_inner_right
         is_added = change == "CREATE" and how.is_appending and not is_inner_right
@@ -205,6 +256,14 @@ class CatalogJournal:
         self._keep(what, run, statement, write.catalog, schema=write.schema, is_certain=False, is_ignored=is_there)
         self._learn("TABLE", _names(write.dataset, statement), is_there=True)
 
+    def has_made(self, table: Observed) -> bool:
+        """Whether a command of the task has made a table, by its name or its place."""
+        names = {_short(link.name) for link in table.tables}
+        made = [one for one in self.changes if one.change == "CREATE" and one.object_type == "TABLE"]
+        return any(
+            one.dataset == table.dataset.whole or _short(one.name) in names for one in made if not one.is_ignored
+        )
+
     def locate(self, observed: Observed) -> None:
         """Complete the CREATE of a table whose command names no place, once a read or write of the table does."""
         names = {_object_name("TABLE", link.name) for link in observed.tables}
@@ -231,7 +290,8 @@ class CatalogJournal:
         self, run: RunState, dropped: Observed, found: Sequence[Entity], statement: CatalogStatement | None
     ) -> None:
         """Keep a DROP; where the task never saw the table, Spark says the same of one that was not there."""
-        said, name = statement or _UNSAID, table_name(dropped.symlinks) or dropped.dataset.name
+        said = statement or _UNSAID
+        name = table_name(dropped.symlinks) or _table_name(said.name) or dropped.dataset.name
         dataset = min((entity.name for entity in found), default=place_of(dropped))
         is_view = any(one.name == name and one.object_type == "VIEW" for one in self.changes)
         object_type: ObjectType = "VIEW" if is_view and said is _UNSAID else said.object_type

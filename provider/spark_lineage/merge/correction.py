@@ -30,18 +30,19 @@ _Key = tuple[str, str, int]
 
 def corrected(run: RunState, execution: Execution) -> RunState:
     """Return a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
-    content = run.content
-    execution = with_names(execution, content.inputs)
-    names = _same_tables(content.inputs, execution.inputs)
+    is_of_rdds = run.content.job_type == RDD_JOB or execution.has_rdds
+    execution = with_names(_whole(execution) if is_of_rdds else execution, run.content.inputs)
+    names = _same_tables(run.content.inputs, execution.inputs)
+    content = _of_partitions(run.content, [renamed(read, names).dataset for read in execution.inputs])
     known = {read.dataset for read in content.inputs}
-    if content.job_type == RDD_JOB or execution.has_rdds:
+    if is_of_rdds:
         listened_inputs, logged = _of_rdds(content, execution)
     else:
         # A plan names the first of many files, whose directory is the listener's input.
         logged = [renamed(read, names) for read in execution.inputs]
         logged = [read for read in logged if known.isdisjoint(directories_above(read.dataset))]
         listened_inputs = content.inputs
-    inputs = join(listened_inputs, by_name(logged))
+    inputs = join(_without_versions(listened_inputs, logged), by_name(logged))
     listened = content.outputs
     if execution.mode == "Append":
         # The plan appends, though the listener may say OVERWRITE: it does for Hudi.
@@ -52,8 +53,45 @@ def corrected(run: RunState, execution: Execution) -> RunState:
     outputs = _filled(listened, logged_outputs, execution, known)
     if execution.command == _MERGE:
         outputs = tuple(_without_new_columns(output, listened_inputs) for output in outputs)
-    content = structs.replace(content, inputs=inputs, outputs=outputs)
+    content = structs.replace(content, inputs=inputs, outputs=_in_partition(outputs, execution))
     return RunState(run.first, max(run.last, execution.ended or run.last), run.seen | _seen(execution), content)
+
+
+def _without_versions(listened: tuple[Observed, ...], logged: Iterable[Observed]) -> tuple[Observed, ...]:
+    """Return the listener's inputs without the version of a table whose version the log has: that was read."""
+    known = {read.dataset.whole for read in logged if read.versions}
+    return tuple(
+        structs.replace(read, versions=frozenset()) if read.versions and read.dataset.whole in known else read
+        for read in listened
+    )
+
+
+def _whole(execution: Execution) -> Execution:
+    """Return an execution whose tables are read as a whole: what an RDD reads of them the listener does not say."""
+    wholes = {read.dataset: read.dataset.whole for read in execution.inputs}
+    return structs.replace(
+        execution,
+        inputs=by_name(renamed(read, wholes) for read in execution.inputs),
+        outputs=tuple(with_sources(output, wholes) for output in execution.outputs),
+    )
+
+
+def _of_partitions(content: RunContent, logged: Collection[DatasetName]) -> RunContent:
+    """Return what the listener says of a run by the partitions that the log names, where it has the whole of them."""
+    partitions: dict[DatasetName, list[DatasetName]] = {}
+    for name in logged:
+        if name.partition and name.whole not in logged:
+            partitions.setdefault(name.whole, []).append(name)
+    if not partitions:
+        return content
+    alone = {whole: found[0] for whole, found in partitions.items() if len(found) == 1}
+    inputs = by_name(
+        structs.replace(read, dataset=name)
+        for read in content.inputs
+        for name in partitions.get(read.dataset, [read.dataset])
+    )
+    outputs = tuple(with_sources(one, alone) for one in content.outputs)
+    return structs.replace(content, inputs=inputs, outputs=outputs)
 
 
 def _of_rdds(content: RunContent, execution: Execution) -> tuple[tuple[Observed, ...], list[Observed]]:
@@ -110,11 +148,20 @@ def _same_directories(bare: set[DatasetName], execution: Execution) -> dict[Data
 
 def run_of(execution: Execution) -> RunState:
     """Return the run of an execution that has no event of the listener, and that has its names."""
-    inputs, outputs = execution.inputs, _filled((), execution.outputs, execution, set())
+    inputs = execution.inputs
+    outputs = _in_partition(_filled((), execution.outputs, execution, set()), execution)
     job_type = RDD_JOB if execution.execution_id < 0 else "SQL_JOB"
     content = RunContent("", job_type, "", execution.job_name, bool(execution.query_id), inputs, outputs)
     ended = execution.started if execution.ended is None else execution.ended
     return RunState(execution.started, ended, _seen(execution), content)
+
+
+def _in_partition(outputs: tuple[Observed, ...], execution: Execution) -> tuple[Observed, ...]:
+    """Return outputs as the static partition that a command writes."""
+    if not execution.partition:
+        return outputs
+    partition = "/".join(execution.partition)
+    return tuple(structs.replace(one, dataset=structs.replace(one.dataset, partition=partition)) for one in outputs)
 
 
 def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) -> Execution:
@@ -192,19 +239,33 @@ def _fits(one: Observed, other: Observed) -> bool:
 
 
 def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> dict[DatasetName, DatasetName]:
-    """Return the listener's names of tables that a plan names without telling where they are (Hive's)."""
-    places = {link.name: read.dataset for read in listened for link in read.tables}
-    # One that has a table's name is no other table whose name ends alike.
-    places |= {f"/{last_part(read)}": read.dataset for read in listened if not read.tables}
+    """Return the listener's names of tables that a plan names without telling where they are (Hive's).
+
+    Two catalogs may have tables of one name: one whose catalog the listener names is no table of another.
+    """
     known = {read.dataset for read in listened}
-    return {
-        read.dataset: places[name]
-        for read in logged
-        if read.dataset not in known
-        for link in read.tables
-        for name in (link.name, f"/{link.name.rpartition('.')[2]}")
-        if name in places
-    }
+    places = {link.dataset: read.dataset for read in listened for link in read.tables}
+    exact = {place for read in logged for link in read.tables if (place := places.get(link.dataset))}
+    # The listener and the log may spell a catalog in two ways, as that of a metastore.
+    left = {link.name: read.dataset for read in listened if read.dataset not in exact for link in read.tables}
+    # One that has a table's name is no other table whose name ends alike.
+    left |= {f"/{last_part(read)}": read.dataset for read in listened if not read.tables}
+    found: dict[DatasetName, DatasetName] = {}
+    for read in logged:
+        if read.dataset.whole not in known:
+            ways = [
+                place
+                for link in read.tables
+                for place in (
+                    places.get(link.dataset),
+                    left.get(link.name),
+                    left.get(f"/{link.name.rpartition('.')[2]}"),
+                )
+                if place
+            ]
+            if ways:
+                found[read.dataset] = structs.replace(ways[0], partition=read.dataset.partition)
+    return found
 
 
 def _without_new_columns(output: Observed, inputs: tuple[Observed, ...]) -> Observed:

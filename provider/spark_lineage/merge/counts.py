@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from spark_lineage.merge.accounting import PlanPart, left_over
 from spark_lineage.merge.evidence import Evidence
-from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, TaskState, UnknownDatasets, UnreadPart
+from spark_lineage.merge.lineage import DatasetLineage, TaskState, UnknownDatasets, UnreadPart
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.outcome import is_silent, run_outcome
 from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.timeline import Timeline
 from spark_lineage.naming.identity import DatasetName
 
 # Commands after which rows of the table are as they were, so that each column comes from itself as well.
@@ -22,13 +23,14 @@ _LEAVING_ROWS = frozenset({
 # The rows of an RDD have columns that code made.
 _RDD = "Scan ExistingRDD"
 _ITS_DATABASE = ": its database"
+_ITS_CATALOG = ": its catalog"
+_WITH_VERSIONS = frozenset({"delta", "iceberg"})
 
 
 class Counts:
     """What is counted of one task.
 
-    :param changes: what it did to the catalog
-    :param datasets: its inputs and outputs
+    :param timeline: the replay of its runs
     :param is_logged: whether the event log of a running stream goes on
     """
 
@@ -38,13 +40,13 @@ class Counts:
         evidence: Evidence,
         task_state: TaskState,
         *,
-        changes: Sequence[CatalogChange],
-        datasets: Iterable[DatasetLineage],
+        timeline: Timeline,
+        inputs: Collection[DatasetLineage],
         is_logged: bool,
     ) -> None:
         self._state = state
-        self._changes = changes
-        self._tables = {name.casefold() for one in datasets for name in (one.dataset.name, *_tables(one))}
+        self._mixed = sorted(one.name.name for one in timeline.entities if one.has_others_versions)
+        self._versionless = [one.dataset.name for one in inputs if _lacks_version(one)] if state.executions else []
         self._evidence = evidence
         self._is_over = task_state == "COMPLETE" and not is_logged
         self._silent = list(self._silent_runs())
@@ -63,7 +65,11 @@ class Counts:
     def unread(self) -> tuple[UnreadPart, ...]:
         """Return what was not understood of plans, the leaves that nothing names, and the ends that are missing."""
         executions = self._evidence.executions
-        parts = Counter(part for one in executions.values() for part in one.unread)
+        runs = self._evidence.runs
+        # The listener names a table whose catalog the plan does not name.
+        named = {run_id for run_id in executions if runs[run_id].content.outputs}
+        unread = ((run_id, part) for run_id, one in executions.items() for part in one.unread)
+        parts = Counter(part for run_id, part in unread if run_id not in named or not part.endswith(_ITS_CATALOG))
         parts.update(self._evidence.unnamed_files)
         counted = {part.removesuffix(_ITS_DATABASE) for part in parts}
         for left in self._left.values():
@@ -71,7 +77,8 @@ class Counts:
         parts.update(self._without_end())
         parts.update(self._without_columns())
         parts.update(self._in_doubt())
-        parts.update(f"{change.name}: its location" for change in self._changes if self._is_nowhere(change))
+        parts.update(f"{name}: its version" for name in self._versionless)
+        parts.update(f"{name}: which of its versions the task wrote" for name in self._mixed)
         return tuple(UnreadPart(part, parts[part]) for part in sorted(parts))
 
     def _silent_runs(self) -> Iterator[str]:
@@ -140,20 +147,6 @@ class Counts:
             if is_alone and any(output.statistics is None for output in one.outputs):
                 yield f"{one.command}: whether it wrote"
 
-    def _is_nowhere(self, change: CatalogChange) -> bool:
-        """Whether a table was made and is there at the end, and nothing says where."""
-        if (change.change, change.object_type, change.is_ignored) != ("CREATE", "TABLE", False):
-            return False
-        # Spark knows no case of names.
-        name = change.name.casefold()
-        later = [each for each in self._changes if each.change in {"DROP", "RENAME"} and each.time >= change.time]
-        gone = {former.casefold() for each in later for former in (each.name, each.previous_name or "")}
-        return change.dataset.name == change.name and name not in gone | self._tables
-
-
-def _tables(one: DatasetLineage) -> list[str]:
-    return [link.name for link in one.symlinks]
-
 
 def _named(observed: Iterable[Observed]) -> list[Observed]:
     return [one for one in observed if one.dataset.namespace]
@@ -168,3 +161,9 @@ def _lacks_columns(output: Observed, described: Collection[DatasetName]) -> bool
         return output.dataset not in described
     copied = {column for column, source, field, _ in output.edges if source == output.dataset and field == column}
     return any(field.name not in copied for field in output.schema)
+
+
+def _lacks_version(dataset: DatasetLineage) -> bool:
+    """Whether a table of a format that keeps versions was read, and nothing says in which."""
+    kept = {dataset.storage and dataset.storage.storage_layer, dataset.catalog and dataset.catalog.framework}
+    return not dataset.versions and not kept.isdisjoint(_WITH_VERSIONS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from operator import add
 
 from msgspec import Struct, structs
@@ -18,18 +18,21 @@ from spark_lineage.merge.lineage import (
     Write,
 )
 from spark_lineage.merge.observed import Observed, combine, join_one, table_name
+from spark_lineage.merge.partitions import are_apart, is_whole, is_within, without_branch
 from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName
 
 # States of a lifecycle facet after which nothing of the former content is left.
 _REPLACING = frozenset({"CREATE", "OVERWRITE", "TRUNCATE"})
+# Fewer have the versions that Delta counts than the ids of Iceberg's snapshots, which are random.
+_SNAPSHOT_DIGITS = 12
 # States that leave the content alone.
 _METADATA = frozenset({"ALTER", "RENAME"})
 _NOTHING = Observed(DatasetName("", ""))
 # How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
-    *("is_filled", "is_replaced", "is_own", "is_renamed"),
+    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved"),
     *("lifecycle", "attempt"),
 )
 _OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written")
@@ -46,6 +49,7 @@ class WriteRun(Struct, frozen=True):
     ``is_outer``: the command repeats what a run within it has done (CREATE TABLE AS SELECT is two runs),
     ``is_inner_right``: the inner run knows better whether the table was made anew (saveAsTable). ``is_certain``: it has
     no condition and is about the table's own place. ``is_doubtful``: the task may have failed in it.
+    ``is_declaration``: it touches no row. ``read_versions`` are those of the table that it read itself.
     """
 
     run: RunState
@@ -57,6 +61,8 @@ class WriteRun(Struct, frozen=True):
     is_inner_right: bool = False
     is_certain: bool = False
     is_doubtful: bool = False
+    is_declaration: bool = False
+    read_versions: Collection[str] = ()
 
     def is_repetition(self, entity: Entity) -> bool:
         """Whether a run within this one has written the same."""
@@ -71,6 +77,13 @@ class Content(Struct):
     sources: Sources = {}
     fed_by: set[Entity] = set()
     writes: tuple[Write, ...] = ()
+
+    def sources_of(self, column: str) -> Iterable[Source]:
+        """Return what a column was made from by the task; Spark's column names differ in case only by mistake."""
+        if column in self.sources:
+            return self.sources[column]
+        folded = column.casefold() if self.sources else ""
+        return next((found for name, found in self.sources.items() if name and name.casefold() == folded), ())
 
     def add(self, other: Content) -> None:
         """Add what a further write put in (M7, M9)."""
@@ -95,10 +108,18 @@ class Entity:
         self.absorbed_by: Entity | None = None
         self.read: Observed | None = None
         self.read_name: DatasetName | None = None
+        self.read_versions: dict[str, None] = {}
+        # What was read of what the task wrote, in which versions, and the version of each write, "" for an unknown one.
+        self.own_read: Observed | None = None
+        self.later_versions: set[str] = set()
+        self.written_versions: set[str] = set()
+        self.write_count = 0
         self.glimpsed: Observed | None = None
         self.is_read_declared = self.is_read_logged = False
+        # Whether a command made the table, or gave it this place, of which nobody knows what it had.
+        self.is_made = self.is_moved = False
         self.is_observed = self.is_own = self.is_only_created = False
-        self.is_written = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
+        self.is_written = self.has_rows = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
         self.is_unconfirmed = self.is_doubtful = False
         self.first_written, self.last_written = float("inf"), float("-inf")
         self.last_lifecycle: str | None = None
@@ -107,7 +128,11 @@ class Entity:
         self.lifecycle: str | None = None
         self.previous_name: DatasetName | None = None
         self.content = Content()
-        self.parts: dict[tuple[str, ...], Content] = {}
+        self.parts: dict[str, Content] = {}
+        # The partitions that were read before the task wrote them, that it wrote, and of these those that it replaced.
+        self.read_parts: set[str] = set()
+        self.filled_parts: set[str] = set()
+        self.replaced_parts: set[str] = set()
         self._last_content = Content()
         self._former_names: dict[str, str] = {}
 
@@ -134,12 +159,65 @@ class Entity:
     @property
     def is_left(self) -> bool:
         """Whether the task leaves it behind; a write that it may have failed in has to be read again for that."""
-        return self.is_written and not self.is_dropped and not (self.is_doubtful and self.is_unconfirmed)
+        return (
+            self.is_written and self.has_rows and not self.is_dropped and not (self.is_doubtful and self.is_unconfirmed)
+        )
+
+    def has_former(self, partition: str = "") -> bool:
+        """Whether a partition of it holds content that the task was given: its columns are then their own sources."""
+        if self.read is None or self.is_replaced or is_within(partition, self.replaced_parts):
+            return False
+        # A branch begins with what main has.
+        return not all(are_apart(without_branch(partition), without_branch(read)) for read in self.read_parts)
+
+    def is_own_content(self, partition: str) -> bool:
+        """Whether the task itself wrote what a partition of it holds (M6).
+
+        A table that was there, as no command made it, holds more than the rows that the task has put in.
+        """
+        if not self.is_filled or self.is_own or self.is_replaced:
+            return self.is_filled
+        if self.is_added_to and is_whole(partition):
+            return False
+        return not all(are_apart(partition, filled) for filled in self.filled_parts)
+
+    def is_older(self, versions: Collection[str]) -> bool:
+        """Whether versions of it are those of before the task wrote it: time travel.
+
+        Delta counts its versions; a snapshot of Iceberg that the task did not make is another's.
+        """
+        written = self.written_versions
+        if not versions or not written or "" in written:
+            return False
+        if all(version.isdigit() and len(version) < _SNAPSHOT_DIGITS for version in (*versions, *written)):
+            return max(map(int, versions)) < min(map(int, written))
+        return written.isdisjoint(versions)
 
     @property
-    def has_former(self) -> bool:
-        """Whether it holds content that the task was given: its columns are then sources of their own."""
-        return self.read is not None and not self.is_replaced
+    def all_read_versions(self) -> tuple[str, ...]:
+        """The versions of it that were read, in order; those that the task made itself come last."""
+        own = self.own_read.versions if self.own_read is not None else ()
+        return tuple(self.read_versions | dict.fromkeys(sorted(own, key=lambda version: (len(version), version))))
+
+    @property
+    def has_others_versions(self) -> bool:
+        """Whether it was read in more versions, after the task had written it, than the task made of it."""
+        return self.is_filled and len(self.later_versions) > self.write_count
+
+    @property
+    def is_added_to(self) -> bool:
+        """Whether all that the task did to a table of a catalog left other rows of it."""
+        return self.table_name is not None and not (self.is_made or self.is_moved)
+
+    def content_of(self, partition: str) -> Content:
+        """Return what the task has put into a partition of it."""
+        found = [part for key, part in self.parts.items() if not are_apart(key, partition)]
+        if len(found) == len(self.parts):
+            return self.content
+        content = Content(sources={}, fed_by=set())
+        for part in found:
+            content.add(part)
+        return content
 
     @property
     def known_schema(self) -> tuple[SchemaField, ...]:
@@ -160,17 +238,9 @@ class Entity:
         """Whether it was last written in the time of a run."""
         return run.first <= self.last_written <= run.last
 
-    def sources_of(self, column: str) -> Iterable[Source]:
-        """Return what a column was made from by the task; Spark's column names differ in case only by mistake."""
-        sources = self.content.sources
-        if column in sources:
-            return sources[column]
-        folded = column.casefold()
-        return next((found for name, found in sources.items() if name is not None and name.casefold() == folded), ())
-
     def add_name(self, observed: Observed) -> None:
         """Add another name."""
-        self.names.add(observed.dataset)
+        self.names.add(observed.dataset.whole)
         self.symlinks |= observed.symlinks
 
     def add_read(self, read: Observed, *, is_schema_reading: bool, is_streaming: bool) -> None:
@@ -180,12 +250,21 @@ class Entity:
         if self.is_only_created and (found is None or found.row_count or found.size):
             # The task did not fill it, so CREATE TABLE IF NOT EXISTS found it there.
             self.is_written = self.is_own = self.is_only_created = self.is_filled = self.is_replaced = False
+            self.filled_parts.clear()
             self.lifecycle = None
-        if self.is_filled:
+        partition, read = read.dataset.partition, structs.replace(read, dataset=read.dataset.whole)
+        is_apart = all(are_apart(partition, filled) for filled in self.filled_parts)
+        if self.is_filled and not is_apart and not self.is_older(read.versions):
+            self.later_versions |= read.versions
+        if self.is_own_content(partition) and not self.is_older(read.versions):
             self.is_unconfirmed = False
+            if read.versions:
+                self.own_read = _joined(self.own_read, read)
         elif is_schema_reading:
             self.glimpsed = _joined(self.glimpsed, read)
         else:
+            self.read_parts.add(partition)
+            self.read_versions |= dict.fromkeys(sorted(read.versions))
             if self._former_names:
                 read = structs.replace(read, schema=tuple(map(self._formerly, read.schema)))
             known, self.read = self.read, _joined(self.read, read)
@@ -211,12 +290,15 @@ class Entity:
             lifecycle = lifecycle if self.last_lifecycle == "OVERWRITE" else None
         elif how.is_appending and lifecycle == "CREATE":
             lifecycle = None
+        partition, write = write.dataset.partition, structs.replace(write, dataset=write.dataset.whole)
         if lifecycle in _REPLACING:
-            self._replace(how.execution, is_repeated=is_repeated)
+            self._replace(how.execution, partition, is_repeated=is_repeated)
+        # All rows that are written may be of one partition, whatever they replace.
+        partition = "/".join(filter(None, (partition, *how.execution.constants)))
         # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
         is_counted = write.statistics is not None or not (write.edges or fed_by or how.is_unconfirmed)
         writes = (how.write,) if how.write is not None else ()
-        part = self.parts.setdefault(how.execution.partition, Content())
+        part = self.parts.setdefault(partition, Content())
         if not is_repeated:
             self._last_content = Content(write.statistics, is_counted, sources, fed_by, writes)
             part.add(self._last_content)
@@ -232,22 +314,31 @@ class Entity:
         is_first = not self.is_written or (is_repeated and how.run.first <= self.first_written)
         is_new = lifecycle == "CREATE" and is_first and self.read is None
         self.is_own = self.is_own or is_new
-        # Rows of an RDD are data, though they have neither edges nor numbers.
-        is_data = not write.is_empty or how.execution.has_rdds
-        self.is_only_created = is_new and not (is_data or how.is_unconfirmed or how.is_certain)
-        self.is_filled = self.is_filled or lifecycle not in _METADATA
+        if lifecycle not in _METADATA:
+            # Rows of an RDD are data, though they have neither edges nor numbers.
+            is_data = not write.is_empty or how.execution.has_rdds
+            self.is_only_created = is_new and not (is_data or how.is_unconfirmed or how.is_certain)
+            self.is_filled = True
+            self.filled_parts.add(partition)
+            if not is_repeated:
+                self.write_count += 1
+                self.written_versions |= write.versions or {_next(how.read_versions)}
         self.is_written = True
+        self.has_rows = self.has_rows or not how.is_declaration
         self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful
         self.attempt = "unfinished" if how.is_doubtful else None
         self.first_written, self.last_written = min(self.first_written, how.run.last), how.run.last
         self.last_lifecycle = lifecycle
         self.lifecycle = lifecycle or self.lifecycle
+        if not is_repeated or write.versions:
+            # A version that nothing names is not the one of before.
+            self.described = structs.replace(self.described, versions=write.versions)
         self._describe(write)
 
     def add_declared(self, write: Observed, sources: Sources, fed_by: set[Entity]) -> None:
         """Add what is declared about content that Spark was seen to write: it adds edges, and fills gaps."""
         statistics = write.statistics if self.content.statistics is None else None
-        self.parts.setdefault((), Content()).add(Content(statistics, sources=sources, fed_by=fed_by))
+        self.parts.setdefault("", Content()).add(Content(statistics, sources=sources, fed_by=fed_by))
         self._sum_up()
         self.is_unconfirmed = False
         self.described = _filled(self.described, write)
@@ -297,6 +388,14 @@ class Entity:
         self._sum_up()
         self.described = _filled(later.described, earlier.described)
         self.previous_name = self.previous_name or other.previous_name
+        self.read_parts |= other.read_parts
+        self.read_versions |= other.read_versions
+        self.written_versions |= other.written_versions
+        self.write_count += other.write_count
+        self.own_read = _joined(self.own_read, other.own_read)
+        self.later_versions |= other.later_versions
+        self.filled_parts |= other.filled_parts
+        self.replaced_parts |= other.replaced_parts
         self._former_names |= other._former_names
         self.is_only_created = self.is_only_created and other.is_only_created
         self.first_written = min(self.first_written, other.first_written)
@@ -305,18 +404,17 @@ class Entity:
         for name in _OF_LATER:
             setattr(self, name, getattr(later, name))
 
-    def _replace(self, execution: Execution, *, is_repeated: bool) -> None:
+    def _replace(self, execution: Execution, partition: str, *, is_repeated: bool) -> None:
         """Forget what an overwrite took away: all, or the partition that it names; an unnamed one is not known."""
-        replaced = execution.partition
-        if execution.is_partial:
-            size = len(replaced)
-            self.parts = {key: part for key, part in self.parts.items() if not size or key[:size] != replaced}
-            return
-        self.is_replaced = True
-        self.parts.clear()
-        if is_repeated:
-            self.parts[replaced] = Content()
-            self.parts[replaced].add(self._last_content)
+        if partition:
+            self.parts = {key: part for key, part in self.parts.items() if not is_within(key, (partition,))}
+            self.replaced_parts.add(partition)
+        elif not execution.is_partial:
+            self.is_replaced = True
+            self.parts.clear()
+            if is_repeated:
+                self.parts[partition] = Content()
+                self.parts[partition].add(self._last_content)
 
     def _formerly(self, field: SchemaField) -> SchemaField:
         return structs.replace(field, name=self.former_name(field.name))
@@ -336,6 +434,12 @@ class Entity:
         self.described = structs.replace(_filled(written, self.described), schema=schema)
 
 
+def _next(versions: Collection[str]) -> str:
+    """Return the least version of Delta that a write makes of a table that it has read, empty where none was read."""
+    is_counted = all(version.isdigit() and len(version) < _SNAPSHOT_DIGITS for version in versions)
+    return str(max(map(int, versions)) + 1) if versions and is_counted else ""
+
+
 def _filled(first: Observed, other: Observed) -> Observed:
     """Return the facets of the first, or where it has none, those of the other."""
     return Observed(
@@ -343,7 +447,7 @@ def _filled(first: Observed, other: Observed) -> Observed:
         schema=first.schema or other.schema,
         storage=first.storage or other.storage,
         catalog=first.catalog or other.catalog,
-        version=first.version or other.version,
+        versions=first.versions or other.versions,
     )
 
 

@@ -6,6 +6,7 @@ The decoder skips everything else on a line.
 # ruff: noqa: N815 - field names are those of the specification
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
@@ -13,6 +14,7 @@ from msgspec import Meta, Raw, Struct, field, structs
 
 from spark_lineage.merge.lineage import Catalog, SchemaField, Statistics, Storage, Symlink, Transformation
 from spark_lineage.merge.observed import NO_TRANSFORMATION, Edge, Observed, by_name, indirect
+from spark_lineage.merge.partitions import branch
 from spark_lineage.merge.transition import AwareTime
 from spark_lineage.naming.identity import DatasetName, PathPatterns
 
@@ -24,6 +26,13 @@ _ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_delet
 _KAFKA = "kafka://"
 # The type of a column of JVM objects, as the plan over an RDD has them: no dataset has one (Catalyst's ObjectType).
 _JVM_OBJECT = "object"
+# What Iceberg reads of a table, as a part of its name (org.apache.iceberg.spark.SparkCatalog).
+_SELECTED = re.compile(r"(?P<table>.+)\.(?:branch_(?P<branch>.+)|tag_.+|snapshot_id_\d+|at_timestamp_\d+)", re.DOTALL)
+# org.apache.iceberg.MetadataTableType
+METADATA_TABLE = re.compile(
+    r"(?:all_)?(?:(?:data_|delete_)?files|entries|manifests)"
+    r"|history|metadata_log_entries|snapshots|refs|partitions|position_deletes"
+)
 _PATH_PATTERNS = PathPatterns().literal
 
 
@@ -207,7 +216,17 @@ _NO_FACETS = _DatasetFacets()
 
 def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:
     """Return the datasets of one event, one entry a name, sorted by name."""
-    return by_name(one for dataset in datasets for one in _topics(_observe(dataset)))
+    return by_name(one for dataset in datasets if not _is_metadata(dataset) for one in _topics(_observe(dataset)))
+
+
+def _is_metadata(dataset: Dataset) -> bool:
+    """Whether it is what Iceberg keeps of a table, which the listener gives the place of the table (``db.t.files``)."""
+    links = dataset.facets.symlinks.identifiers if dataset.facets and dataset.facets.symlinks else frozenset()
+    parts = [link.name.split(".") for link in links]
+    table = dataset.name.rpartition("/")[2].rpartition(".")[2]
+    return bool(parts) and all(
+        len(each) > 1 and each[-2] == table and METADATA_TABLE.fullmatch(each[-1].casefold()) for each in parts
+    )
 
 
 def _topics(one: Observed) -> list[Observed]:
@@ -226,9 +245,12 @@ def _observe(dataset: Dataset) -> Observed:
         dataset.outputFacets and dataset.outputFacets.outputStatistics
     )
     edges = _edges(facets.columnLineage) if facets.columnLineage else ()
+    name, symlinks = _without_branch(_name(dataset), facets.symlinks.identifiers if facets.symlinks else frozenset())
+    # The version of a branch that is written is that of main.
+    is_known = facets.version is not None and not (name.partition and dataset.outputFacets is not None)
     return Observed(
-        dataset=_name(dataset),
-        symlinks=facets.symlinks.identifiers if facets.symlinks else frozenset(),
+        dataset=name,
+        symlinks=symlinks,
         schema=tuple(
             field
             for field in (facets.schema.fields if facets.schema else ())
@@ -236,7 +258,7 @@ def _observe(dataset: Dataset) -> Observed:
         ),
         storage=Storage(*structs.astuple(facets.storage)) if facets.storage else None,
         catalog=Catalog(*structs.astuple(facets.catalog)) if facets.catalog else None,
-        version=facets.version.datasetVersion if facets.version else None,
+        versions=frozenset((facets.version.datasetVersion,)) if facets.version and is_known else frozenset(),
         lifecycles=frozenset((lifecycle.lifecycleStateChange,)) if lifecycle else frozenset(),
         previous_name=lifecycle.previousIdentifier if lifecycle else None,
         edges=frozenset(edge for edge in edges if edge[2] not in steering),
@@ -244,14 +266,31 @@ def _observe(dataset: Dataset) -> Observed:
     )
 
 
+def _without_branch(name: DatasetName, symlinks: frozenset[Symlink]) -> tuple[DatasetName, frozenset[Symlink]]:
+    """Return a table of Iceberg and its names without the branch, tag or snapshot that they end with."""
+    table = name.name.rpartition("/")[2].rpartition(".")[2]
+    partition, links = name.partition, set()
+    for link in symlinks:
+        match = _SELECTED.fullmatch(link.name)
+        if match and match["table"].rpartition(".")[2] == table:
+            partition = branch(match["branch"]) if match["branch"] else partition
+            links.add(structs.replace(link, name=match["table"]))
+        else:
+            links.add(link)
+    return DatasetName(name.namespace, name.name, partition), frozenset(links)
+
+
 def _name(dataset: Dataset) -> DatasetName:
-    """Return the name; the listener also cuts folders with a ``=`` that no engine writes for a partition."""
+    """Return the name, of a partition its path; the listener also cuts folders that no engine writes for one."""
     subset = (dataset.inputFacets and dataset.inputFacets.subset) or (
         dataset.outputFacets and dataset.outputFacets.subset
     )
     condition = (subset and (subset.inputCondition or subset.outputCondition)) or _LocationCondition()
-    whole = {_PATH_PATTERNS.resolve(DatasetName(dataset.namespace, location)) for location in condition.locations}
-    return whole.pop() if len(whole) == 1 else DatasetName(dataset.namespace, dataset.name)
+    places = [DatasetName(dataset.namespace, location) for location in condition.locations]
+    whole = set(map(_PATH_PATTERNS.resolve, places))
+    if len(whole) != 1:
+        return DatasetName(dataset.namespace, dataset.name)
+    return places[0] if len(places) == 1 else whole.pop()
 
 
 def _edges(facet: _ColumnLineageFacet) -> Iterator[Edge]:

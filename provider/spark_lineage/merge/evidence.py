@@ -23,6 +23,7 @@ from spark_lineage.merge.correction import (
     with_declared_names,
     with_names,
 )
+from spark_lineage.merge.event import METADATA_TABLE
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
 from spark_lineage.merge.pushed import without_pushed
@@ -48,11 +49,6 @@ _STAGE = re.compile(r"(?P<model>.+?)/stages/\d+_\w+_[0-9a-f]{12}(?:/.*)?")
 _PART = re.compile(
     r"(?P<model>.+?)/(?:data|bestModel|estimator|evaluator|subModels|classifier|model_\d+|userFactors|itemFactors"
     r"|treesMetadata)(?:/.*)?"
-)
-# org.apache.iceberg.MetadataTableType
-_METADATA_TABLE = re.compile(
-    r"(?:all_)?(?:(?:data_|delete_)?files|entries|manifests)"
-    r"|history|metadata_log_entries|snapshots|refs|partitions|position_deletes"
 )
 _NAMESPACE_AND_TABLE = 2
 
@@ -252,7 +248,7 @@ def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName])
     for one in observed:
         names = [link.name.casefold().split(".") for link in one.tables]
         tables |= {one.dataset} if names else set()
-        if any(len(parts) > _NAMESPACE_AND_TABLE and _METADATA_TABLE.fullmatch(parts[-1]) for parts in names):
+        if any(len(parts) > _NAMESPACE_AND_TABLE and METADATA_TABLE.fullmatch(parts[-1]) for parts in names):
             alike.add(one.dataset)
     folders = {_above(name) for name in tables - alike}
     return frozenset(

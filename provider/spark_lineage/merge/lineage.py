@@ -111,7 +111,7 @@ class DatasetLineage(Struct, frozen=True, gc=False):
     symlinks: tuple[Symlink, ...] = ()
     storage: Storage | None = None
     catalog: Catalog | None = None
-    version: str | None = None
+    versions: tuple[str, ...] = ()
     statistics: Statistics | None = None
     column_lineage: ColumnLineage | None = None
     lifecycle: str | None = None

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from spark_lineage.merge.lineage import Catalog, ColumnChange, SchemaField, Statistics, Storage, Symlink, Transformation
+from spark_lineage.merge.partitions import partition_below
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
 from spark_lineage.naming.options import Naming
 
@@ -36,7 +37,7 @@ class Observed(Struct, frozen=True, gc=False):
     schema: tuple[SchemaField, ...] = ()
     storage: Storage | None = None
     catalog: Catalog | None = None
-    version: str | None = None
+    versions: frozenset[str] = frozenset()
     lifecycles: frozenset[str] = frozenset()
     previous_name: DatasetName | None = None
     edges: frozenset[Edge] = frozenset()
@@ -44,8 +45,8 @@ class Observed(Struct, frozen=True, gc=False):
 
     @property
     def names(self) -> tuple[DatasetName, ...]:
-        """All that it is called: its own name, then those that symlinks give it, sorted."""
-        return self.dataset, *sorted(link.dataset for link in self.symlinks)
+        """All that it is called: its own name, then those that symlinks give it, sorted; a partition as its dataset."""
+        return self.dataset.whole, *sorted(link.dataset for link in self.symlinks)
 
     @property
     def tables(self) -> list[Symlink]:
@@ -129,16 +130,23 @@ def combine(left: Statistics | None, right: Statistics | None, of_two: Callable[
 
 
 def named(observed: Iterable[Observed], naming: Naming) -> tuple[Observed, ...]:
-    """Return the same by the names that a naming has for them; what gets one name becomes one."""
+    """Return the same by the names that a naming has for them; what gets one name becomes one.
+
+    A path of which the naming leaves the dataset above is a partition of that.
+    """
 
     def name(former: DatasetName) -> DatasetName:
-        return naming.name(former.namespace, former.name)
+        new = naming.name(former.namespace, former.name)
+        partition = former.partition
+        if new.name != former.name and is_path_namespace(new.namespace):
+            partition = "/".join(filter(None, (partition_below(new, former.name), partition)))
+        return DatasetName(new.namespace, new.name, partition) if partition else new
 
     def symlink(link: Symlink) -> Symlink:
         if link.type == "TABLE" and is_path_namespace(link.namespace):
             # The warehouse's folder as a namespace: the name in it is that of a table, no path.
             return link
-        new = name(link.dataset)
+        new = naming.name(link.namespace, link.name)
         return Symlink(new.namespace, new.name, link.type)
 
     def sources(one: Observed) -> dict[DatasetName, DatasetName]:
@@ -149,7 +157,7 @@ def named(observed: Iterable[Observed], naming: Naming) -> tuple[Observed, ...]:
             with_sources(one, sources(one)),
             dataset=name(one.dataset),
             symlinks=frozenset(map(symlink, one.symlinks)),
-            previous_name=one.previous_name and name(one.previous_name),
+            previous_name=one.previous_name and name(one.previous_name).whole,
         )
         for one in observed
     )

@@ -54,6 +54,9 @@ _OPERATIONS: Mapping[str, Operation] = {
     "write_delta": "UPDATE",
 }
 _METADATA = frozenset({"ALTER", "RENAME", "DROP"})
+_DECLARING = frozenset({"CREATE", "OVERWRITE"})
+# Commands that write rows, though neither columns nor numbers of them may be known.
+_WITH_ROWS = ("as_select", "insert_into", "overwrite", _COMMAND_OF_SOURCES)
 
 
 def task_state(
@@ -158,6 +161,15 @@ def is_silent(run: RunState, execution: Execution) -> bool:
     name = run.content.job_name
     is_v2_write = bool(run.content.inputs) and any(kind in name for kind in _V2_WRITES) and _NOOP not in name
     return run.content.is_streaming or is_v2_write or any(command in name for command in _SILENT_COMMANDS)
+
+
+def is_declaration(run: RunState, output: Observed, execution: Execution) -> bool:
+    """Whether a command names a table, its columns or its place, and touches no row (M5)."""
+    if output.lifecycles & _METADATA:
+        return True
+    if not output.lifecycles & _DECLARING or not output.is_empty or execution.has_rdds or execution.mode:
+        return False
+    return not any(part in name for name in (execution.job_name, run.content.job_name) for part in _WITH_ROWS)
 
 
 def write_of(content: RunContent, output: Observed, execution: Execution) -> Write | None:

@@ -33,7 +33,7 @@ _DECLARED = "DECLARED"
 _NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
-FORMAT = 5
+FORMAT = 6
 """Count this up when a state of the same events is written in other bytes, or says something else."""
 
 
@@ -92,6 +92,7 @@ class LineageState:
         """What stands for the event log, as evidence of a lineage."""
         self._shared: dict[tuple[object, ...], RunContent] = {}
         self._same_datasets: dict[tuple[Observed, ...], tuple[Observed, ...]] = {}
+        self._unversioned: dict[int, tuple[tuple[Observed, ...], tuple[Observed, ...]]] = {}
         self._described: RunFacets | None = None
 
     def add(self, event: RunEvent, inputs: tuple[Observed, ...], outputs: tuple[Observed, ...]) -> None:
@@ -108,6 +109,11 @@ class LineageState:
         if event.eventType == "START" and any("ALTER" in output.lifecycles for output in outputs):
             # The schema is about to change.
             outputs = tuple(structs.replace(one, schema=()) if "ALTER" in one.lifecycles else one for one in outputs)
+        # START has the version that is read, COMPLETE that of now; what is written has its own at the end.
+        if event.eventType == "START":
+            outputs = self._without_versions(outputs)
+        else:
+            inputs = self._without_versions(inputs)
         is_streaming = kind.processingType == "STREAMING"
         # Datasets by identity: equal ones are mostly identical, and hashing them whole would cost more than it saves.
         key = (parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, id(inputs), id(outputs))
@@ -119,6 +125,17 @@ class LineageState:
             self._shared[key] = content
         time = event.eventTime.timestamp()
         self._add_run(run_id, time, time, _SEEN.get(event.eventType, 0), content)
+
+    def _without_versions(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
+        if not any(one.versions for one in observed):
+            return observed
+        if len(self._unversioned) >= _SHARED_MAX:
+            self._unversioned.clear()
+        # By identity, with the tuple itself, so that no other one gets its place.
+        if id(observed) not in self._unversioned:
+            without = tuple(structs.replace(one, versions=frozenset()) for one in observed)
+            self._unversioned[id(observed)] = observed, without
+        return self._unversioned[id(observed)][1]
 
     def add_execution(self, execution: Execution) -> None:
         """Fold what an event log says of one SQL execution."""

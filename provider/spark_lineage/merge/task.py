@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from operator import attrgetter
@@ -83,7 +84,7 @@ def task_lineage(
     }
     written = tuple(sorted((_output(entity, names) for entity in outputs), key=_by_name))
     changes = timeline.journal.changes
-    counts = Counts(state, evidence, task_state, changes=changes, datasets=(*inputs, *written), is_logged=is_logged)
+    counts = Counts(state, evidence, task_state, timeline=timeline, inputs=inputs, is_logged=is_logged)
     return TaskLineage(
         state=task_state,
         inputs=inputs,
@@ -130,8 +131,10 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
     bare = {entity.input_name for entity in entities if entity.read and entity.read.is_bare}
     declared = {name for entity in entities if entity.is_read_declared for name in entity.names}
     inputs = []
+    versions: dict[DatasetName, tuple[str, ...]] = defaultdict(tuple)
     for entity in entities:
-        read, glimpsed = entity.read, entity.glimpsed
+        # Of several versions that the task did not make, it made none of one at least.
+        read, glimpsed = entity.read or (entity.own_read if entity.has_others_versions else None), entity.glimpsed
         if read is not None:
             name = entity.input_name
             is_meant = name not in touched and declared.isdisjoint(directories_above(name))
@@ -140,6 +143,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
                 missing = referred.get(entity, set()) - {field.name for field in read.schema}
                 schema = read.schema + tuple(map(SchemaField, sorted(missing)))
                 inputs.append(structs.replace(read, dataset=name, schema=schema))
+                versions[name] = entity.all_read_versions
         elif glimpsed is not None:
             around = set(directories_above(glimpsed.dataset))
             if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):
@@ -152,7 +156,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
             symlinks=tuple(sorted(read.symlinks)),
             storage=read.storage,
             catalog=read.catalog,
-            version=read.version,
+            versions=versions[read.dataset],
             statistics=_known(read.statistics),
         )
         for read in sorted(inputs, key=_by_name)
@@ -167,7 +171,7 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
         symlinks=tuple(sorted(entity.symlinks)),
         storage=described.storage,
         catalog=described.catalog,
-        version=described.version,
+        versions=tuple(sorted(described.versions)),
         statistics=_known(content.statistics) if content.is_counted else None,
         column_lineage=_column_lineage(content.sources),
         lifecycle=entity.lifecycle,

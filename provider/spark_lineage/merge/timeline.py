@@ -9,8 +9,8 @@ from itertools import chain
 
 from msgspec import structs
 
-from spark_lineage.merge.catalog import Bindings, CatalogJournal, under_new_name
-from spark_lineage.merge.entity import Entity, Sources, WriteRun
+from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, place_of, under_new_name
+from spark_lineage.merge.entity import Content, Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
@@ -20,6 +20,7 @@ from spark_lineage.merge.outcome import (
     RunOutcome,
     has_statistics,
     is_appending,
+    is_declaration,
     is_destroyed,
     is_outer,
     is_unconfirmed,
@@ -33,6 +34,15 @@ from spark_lineage.naming.identity import DatasetName, directories_above
 
 # What happens in one millisecond, in this order.
 _ENDING, _READING, _AT_ONCE = 0, 1, 2
+
+
+class _Read:
+    """A dataset, or a partition of it, that a write comes from: what the task put in, and whether it was given more."""
+
+    def __init__(self, entity: Entity, partition: str, versions: Collection[str]) -> None:
+        self.entity = entity
+        self.content = Content() if entity.is_older(versions) else entity.content_of(partition)
+        self.has_former = entity.has_former(partition)
 
 
 class Timeline:
@@ -53,7 +63,7 @@ class Timeline:
 
     def _read(self, run_id: str) -> None:
         content = self._evidence.content(run_id)
-        logged = {one.dataset for one in self._evidence.execution(run_id).inputs}
+        logged = {one.dataset.whole for one in self._evidence.execution(run_id).inputs}
         entities = []
         for read in self._reads(run_id):
             self.journal.locate(read)
@@ -65,7 +75,7 @@ class Timeline:
             entity = self._bindings.find(read)
             is_noise = is_schema_reading(content, read)
             entity.is_read_declared |= content.is_declared
-            entity.is_read_logged |= read.dataset in logged
+            entity.is_read_logged |= read.dataset.whole in logged
             entity.add_read(read, is_schema_reading=is_noise, is_streaming=content.is_streaming)
             entities += [] if is_noise else [entity]
         self.touched[run_id] = (entities, [])
@@ -96,14 +106,16 @@ class Timeline:
         run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
         outcome = run_outcome(run, self._state)
         is_effective = outcome == "succeeded" or (outcome == "open" and self._task_state == "COMPLETE")
-        outputs = self._evidence.content(run_id).outputs
+        # A view is no dataset, though the listener gives it a place.
+        is_of_view = statement is not None and statement.object_type == "VIEW"
+        outputs = () if is_of_view else self._evidence.content(run_id).outputs
         written = []
         for write in outputs:
             if "DROP" in write.lifecycles:
                 if is_effective:
-                    found = self._bindings.dropped(write)
+                    found = self._bindings.dropped(write) or self._bindings.declared(statement)
                     self.journal.drop(run, write, found, statement)
-                    self._forget(found)
+                    self._forget(found, place_of(write))
             elif is_effective:
                 written.append(self._write_one(run_id, outcome, write))
             else:
@@ -127,9 +139,17 @@ class Timeline:
             # It had another name again, or had gone, when the listener looked it up.
             return [self._rename(run_id, under_new_name(table, statement.new_name), table.name)]
         if table is not None and statement.change == "ALTER":
+            if is_move(statement):
+                return self._move(run_id, table, statement)
             altered = Observed(table.name, lifecycles=frozenset({"ALTER"}))
             return [self._write_one(run_id, outcome, altered)]
         self._forget(self.journal.command(self._evidence.runs[run_id], statement, self._bindings))
+        return []
+
+    def _move(self, run_id: str, table: Entity, statement: CatalogStatement) -> list[Entity]:
+        """Give the name of a table to another place; what was there before stays in its directory."""
+        self.journal.command(self._evidence.runs[run_id], statement, self._bindings)
+        self._bindings.unname(table)
         return []
 
     def _write_one(self, run_id: str, outcome: RunOutcome, write: Observed) -> Entity:
@@ -140,6 +160,7 @@ class Timeline:
         is_conditional = statement is not None and statement.is_conditional
         is_table = self._bindings.has_table(write)
         entity = self._bindings.find(write)
+        self._bindings.declare(statement, entity)
         is_told = entity.is_within(run)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
             if not is_told:
@@ -163,7 +184,9 @@ class Timeline:
             entity.add_attempt("unfinished", is_destroyed=is_destroyed(run, write))
             return entity
         entity.is_observed |= not is_declared
+        entity.is_made |= self.journal.has_made(write)
         if "ALTER" in write.lifecycles and statement is not None:
+            entity.is_moved |= is_move(statement)
             write = _altered(write, entity, statement)
         is_ddl = "CREATE" in write.lifecycles and write.is_empty and not execution.has_rdds
         if not unconfirmed and is_ddl and entity.is_seen:
@@ -179,6 +202,8 @@ class Timeline:
             is_outer="CREATE" in write.lifecycles or is_outer(run),
             is_inner_right=CTAS_COMMAND in run.content.job_name,
             is_certain=statement is not None and not is_conditional and entity.table_name is not None,
+            is_declaration=is_declaration(run, write, execution),
+            read_versions=self._versions(run_id).get(write.dataset.whole, ()),
         )
         self.journal.write(write, entity, how)
         entity.add_write(write, how, *self._origin(run_id, write))
@@ -195,31 +220,38 @@ class Timeline:
     def _origin(self, run_id: str, write: Observed) -> tuple[Sources, set[Entity]]:
         """Return where columns (M7) and data (M8) come from, through what the task made back to what it was given."""
         inputs = [read.dataset for read in self._evidence.inputs(run_id)]
-        through: set[Entity] = set()
         sources: Sources = {}
         # A hundred thousand edges come from a few datasets.
-        source_of = cache(lambda name: self._source(name, inputs))
+        versions = self._versions(run_id)
+
+        @cache
+        def source_of(name: DatasetName) -> _Read:
+            return _Read(self._source(name, inputs), name.partition, versions.get(name.whole, ()))
+
         for column, name, field, how in write.edges:
             source = source_of(name)
-            through.add(source)
             found = sources.setdefault(column, set())
-            if source.content.sources:
-                found.update((former, at, compose(how, inner)) for former, at, inner in source.sources_of(field))
+            found.update((former, at, compose(how, inner)) for former, at, inner in source.content.sources_of(field))
             if source.has_former:
-                found.add((source, source.former_name(field), how))
-        through.update(filter(None, map(self._bindings.known, inputs)))
-        for entity in through:
-            for former, field, how in entity.content.sources.get(None, ()):
+                found.add((source.entity, source.entity.former_name(field), how))
+        through = {source_of(edge[1]) for edge in write.edges}
+        through.update(source_of(name) for name in inputs if self._bindings.known(name) is not None)
+        for source in through:
+            for former, field, how in source.content.sources.get(None, ()):
                 sources.setdefault(None, set()).add((former, field, indirect(how)))
-        fed_by = {source for source in through if source.has_former}
+        fed_by = {source.entity for source in through if source.has_former}
         fed_by = fed_by.union(*(source.content.fed_by for source in through))
         return {column: found for column, found in sources.items() if found}, fed_by
+
+    def _versions(self, run_id: str) -> dict[DatasetName, frozenset[str]]:
+        return {read.dataset.whole: read.versions for read in self._evidence.inputs(run_id)}
 
     def _source(self, name: DatasetName, inputs: list[DatasetName]) -> Entity:
         """Return what an edge comes from: what has this name, or the input that is a directory around it."""
         if known := self._bindings.known(name):
             return known
-        around = next((directory for directory in directories_above(name) if directory in inputs), name)
+        wholes = [one.whole for one in inputs]
+        around = next((directory for directory in directories_above(name) if directory in wholes), name)
         return self._bindings.find(Observed(around))
 
     def _rename(self, run_id: str, renamed: Observed, previous: DatasetName) -> Entity:
@@ -228,15 +260,19 @@ class Timeline:
         table = self._bindings.table(statement.name) if statement is not None else None
         entity = table or self._bindings.find(Observed(previous))
         self._bindings.forget(entity)
+        self._bindings.undeclare(entity)
         self.journal.rename(run, renamed, entity, statement)
         entity.add_rename(renamed, previous=previous, ended=run.last)
         self._bindings.bind(renamed, entity)
         return entity
 
-    def _forget(self, entities: Iterable[Entity]) -> None:
+    def _forget(self, entities: Iterable[Entity], place: DatasetName | None = None) -> None:
+        """Drop tables; ``place`` is where the listener says that one was, by the folder of its database."""
         for entity in entities:
-            entity.is_dropped = True
-            self._bindings.forget(entity)
+            self._bindings.undeclare(entity)
+            if place in entity.names or not is_external(entity):
+                entity.is_dropped = True
+                self._bindings.forget(entity)
 
     def _actions(self, *, is_each: bool) -> Iterator[tuple[str, int]]:
         """Return reads and writes in order: a run reads when it starts and has written when it ends.
@@ -269,9 +305,15 @@ def _by_path(inputs: tuple[Observed, ...], sources: Collection[DatasetName]) -> 
     found: list[Observed] = []
     for read in inputs:
         is_source = read.dataset in sources
-        inside = [] if is_source else sorted(name for name in sources if read.dataset in directories_above(name))
+        within = (name for name in sources if name.whole != read.dataset and read.dataset in directories_above(name))
+        inside = [] if is_source else sorted(within)
         found += [structs.replace(read, dataset=name, statistics=None) for name in inside] or [read]
     return tuple(found)
+
+
+def is_move(statement: CatalogStatement) -> bool:
+    """Whether a command gives a table another place."""
+    return statement.change == "ALTER" and "location" in dict(statement.properties)
 
 
 def _altered(write: Observed, entity: Entity, statement: CatalogStatement) -> Observed:

@@ -14,11 +14,20 @@ from typing import Any
 from msgspec import Struct
 
 
-class DatasetName(Struct, frozen=True, order=True, cache_hash=True, gc=False):
-    """The identity of a dataset: OpenLineage's ``namespace`` and ``name``; the rooms compare, sort and write by it."""
+class DatasetName(Struct, frozen=True, order=True, cache_hash=True, gc=False, omit_defaults=True):
+    """The identity of a dataset: OpenLineage's ``namespace`` and ``name``; the rooms compare, sort and write by it.
+
+    ``partition`` is what alone of it is read or written, a path below it (``day=1/region=eu``); no event has it.
+    """
 
     namespace: str
     name: str
+    partition: str = ""
+
+    @property
+    def whole(self) -> DatasetName:
+        """The dataset that a partition is part of."""
+        return DatasetName(self.namespace, self.name) if self.partition else self
 
 
 class Shape(Enum):
@@ -129,7 +138,13 @@ def has_objects(namespace: str) -> bool:
 
 
 def directories_above(name: DatasetName) -> Iterator[DatasetName]:
-    """Return the directories that a path lies in, from the nearest on; none where names are no paths."""
+    """Return the directories that a path lies in, from the nearest on; none where names are no paths.
+
+    A partition lies in its dataset.
+    """
+    if name.partition:
+        name = name.whole
+        yield name
     if not is_path_namespace(name.namespace):
         return
     path = name.name
@@ -293,6 +308,7 @@ def clean_path(path: str) -> str:
 _YEAR, _MONTH, _DAY = r"(?!0000)\d{4}", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"
 # The name of a data file as Spark and Hadoop (part-00000-…), Hive (000000_0) and Iceberg (00000-0-…) make it.
 _DATA_FILE = r"(?:/(?:part-\d|\d{5,6}[-_]\d)[^/]*)?"
+DATA_FILE = re.compile(rf"{_DATA_FILE}\Z")
 
 
 def _folder(text: str) -> re.Pattern[str]:

@@ -29,6 +29,7 @@ _FUNCTION = re.compile(r"(?:min|max|count)\((?P<column>.*)\)", re.DOTALL)
 _LEAST_OR_GREATEST = re.compile(r"(?:min|max)\((?P<column>.*)\)", re.DOTALL)
 _ALL, _COUNTS = "*", frozenset({"count(1)", "count(*)"})
 _DELTA_STATE = re.compile(r"Scan ExistingRDD Delta Table State.* - (?P<location>.*)/_delta_log\s*", re.DOTALL)
+_PHYSICAL = re.compile(r"col-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DELTA_COUNT = frozenset({"numLogicalRecords", "countNonEmptyFiles"})
 _COMPLETE, _LEAST, _GREATEST = "complete_", "min_", "max_"
 # A stream has new ones in each batch.
@@ -57,7 +58,9 @@ def delta_answer(plan: Plan, traced: Traced, at: Callable[[str], Observed]) -> A
     columns = frozenset(column for column in ends if {_LEAST + column, _GREATEST + column} <= names)
     places = [match["location"] for node in plan.walk() if (match := _DELTA_STATE.fullmatch(node.name))]
     is_answer = names >= _DELTA_COUNT or (bool(columns) and len(columns) * 3 == len(names))
-    return Answer(at(places[0]), columns) if is_answer and len(places) == 1 else None
+    # A table whose columns are mapped calls them by other names in its files.
+    known = frozenset(column for column in columns if not _PHYSICAL.fullmatch(column))
+    return Answer(at(places[0]), known) if is_answer and len(places) == 1 else None
 
 
 class Answers:

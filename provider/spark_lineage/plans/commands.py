@@ -70,9 +70,14 @@ _V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)"
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+\.\S+)")
 _ROW_PLACE = f"{hidden('_pos')}#"
 _DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
+# Its source is printed as an object without a name.
+_CLONE = re.compile(r"CloneTableCommand \S+, (?:`\S+|None|\S+), (?P<location>\S+), (?:Create|Replace)")
 _DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
+_BY_EXPRESSION = "OverwriteByExpression"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _REDACTED = "*********(redacted)"
+# The command that makes Delta's tables, those that are clones of others among them.
+CLONE = "CreateDeltaTableCommand"
 # Of a command whose target only the executions inside of it read.
 UNNAMED_TARGET = unnamed("target")
 
@@ -151,9 +156,10 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     mode = _mode(name, text, write.get("overwrite"))
     options = _options(text)
     is_dynamic = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, "")).lower() == "dynamic"
-    # A partition is named, or rows by a condition, or only the partitions that the data has are replaced.
+    # A partition is named, or rows by a condition, which not all plans have, or only the partitions that the data has
+    # are replaced.
     is_partial = (
-        bool(partition or name in _DYNAMIC or "replacewhere" in options)
+        bool(partition or name in _DYNAMIC or name.startswith(_BY_EXPRESSION) or "replacewhere" in options)
         or (bool(partitions) and ("overwrite" in write or is_dynamic))
         or (name == HUDI_INSERT and (is_dynamic or bool(HUDI_STATIC.search(text))))
     )
@@ -241,10 +247,11 @@ def _delta_v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
 def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """``SaveIntoDataSourceCommand``: a provider, its options (secrets redacted by Spark), and the mode."""
     options = _options(text)
+    # A table of Spark's catalog that stands for one of a database has a path as well, in which nothing is.
+    if (table := options.get("dbtable")) and "url" in options and _REDACTED not in table:
+        return Observed(DatasetName("", table))
     if path := options.get("path"):
         return tables.at(path)
-    if (table := options.get("dbtable")) and _REDACTED not in table:
-        return Observed(DatasetName("", table))
     if (topic := options.get("topic")) and (servers := options.get("kafka.bootstrap.servers")):
         return Observed(DatasetName(f"kafka://{servers}", topic))
     # The rows themselves say which topics they go to.
@@ -266,6 +273,12 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
     # A merge-on-read names no table: it is the one whose rows are read with their places in files.
     changed = (_V2_SCAN.match(leaf.name) for leaf in node.walk() if _ROW_PLACE in leaf.fields.get("Output", ""))
     return next((tables.named(match["table"]) for match in changed if match), None)
+
+
+def _cloned_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """``t, ErrorIfExists, CloneTableCommand …CloneDeltaSource@1f, t, file:/data/t, Create, …``: a clone, its place."""
+    clone = _CLONE.search(text)
+    return tables.at(clone["location"], arguments(text)[0]) if clone else None
 
 
 def _created_target(_node: Node, text: str, tables: Tables) -> Observed | None:
@@ -294,6 +307,7 @@ _BY_TARGET: tuple[tuple[_Target, str], ...] = (
     (_delta_target, "UpdateCommand DeleteCommand MergeIntoCommand"),
     (_delta_v2_target, "RestoreTableCommand"),
     (_created_target, "CreateTable"),
+    (_cloned_target, CLONE),
     # A DELETE of whole files: `ice.db.t, [at < 1], …`.
     (lambda _node, text, tables: tables.foreign(arguments(text)[0]), "DeleteFromTable"),
     # An overwrite of the partitions that the data has; a table of a path has no `CatalogTable`.

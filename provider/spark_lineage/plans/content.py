@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
+from urllib.parse import quote
 
 from msgspec import structs
 
@@ -15,8 +16,10 @@ from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import LINES, Edge, Observed, by_name
 from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.plans import kafka
+from spark_lineage.plans.adoption import TAKEN_OVER, taken_over
 from spark_lineage.plans.answers import delta_answer
 from spark_lineage.plans.commands import (
+    CLONE,
     UNNAMED_TARGET,
     Command,
     command_node,
@@ -26,14 +29,14 @@ from spark_lineage.plans.commands import (
     unwrapped,
 )
 from spark_lineage.plans.event_log_lines import Source
-from spark_lineage.plans.lists import arguments
-from spark_lineage.plans.names import Names, hidden
+from spark_lineage.plans.lists import arguments, outputs
+from spark_lineage.plans.names import Names, hidden, plain
 from spark_lineage.plans.operators import Leaf, trace
 from spark_lineage.plans.plan import Node, Plan, parse_plan
 from spark_lineage.plans.rdds import NO_ROWS, ROWS_OF_PROGRAM, Rows, Scans, scans_of
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
-from spark_lineage.plans.statements import is_read, read_statement
+from spark_lineage.plans.statements import is_read, lacks_catalog, read_statement
 from spark_lineage.plans.tables import Tables, complete_locations, is_log_of_table, path_name, read_by, read_leaf
 
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
@@ -52,6 +55,15 @@ _OUTPUT_MODES = frozenset({"append", "complete", "update"})
 # Columns of Delta's AddFile and IndexedFile.
 _ACTIONS = (frozenset({"dataChange", "partitionValues"}), frozenset({"add", "remove", "cdc", "isLast"}))
 _ID = re.compile(r"#(\d+)")
+_DELTA_CATALOG = re.compile(
+    r"org\.apache\.spark\.sql\.delta\.catalog\.DeltaCatalog@.*TableSpec\(.*?Some\(delta\)", re.DOTALL
+)
+_DELTA_STATE = re.compile(
+    r"Scan ExistingRDD Delta Table State.* #(?P<version>\d+) - (?P<log>.*)/_delta_log"
+    r"|\bDelta\[version=(?P<changed>\d+), (?P<table>[^\]]+)\]",
+    re.DOTALL,
+)
+_LITERAL = re.compile(r"(?!null\Z)[\w.:+-]+(?: [\w.:+-]+)*")
 _EXISTING_RDD = "Scan ExistingRDD"
 _VALUE = hidden("value")
 # Where a glob begins; what it stands for lies in the directory before it (Hadoop's GlobPattern).
@@ -93,6 +105,12 @@ class PlanContent:
     """Whether it reads RDDs of the program, whose sources only its jobs name."""
     rows: Rows = NO_ROWS
     """Where the rows of these RDDs come from."""
+    is_of_delta: bool = False
+    """Whether its command makes or replaces a table of Delta."""
+    states: frozenset[tuple[DatasetName, str]] = frozenset()
+    """The versions of Delta's tables of which it reads the state or changes the rows."""
+    literals: Mapping[int, str] = field(default_factory=dict)
+    """The values of the attributes that are the same in all rows."""
 
     @property
     def is_query_of_data(self) -> bool:
@@ -109,6 +127,12 @@ class PlanContent:
     def is_whole(self) -> bool:
         """Whether all columns that it writes were traced to datasets that its plan names."""
         return all(part.is_whole for part in self.parts) if self.parts else self.traced.is_whole
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """The columns that have one value in all rows that it writes: ``("day=1",)``."""
+        columns = ((column.name, self.literals.get(column.id)) for column in self.traced.columns)
+        return tuple(f"{name}={quote(value)}" for name, value in columns if value is not None)
 
     @property
     def outputs(self) -> tuple[Observed, ...]:
@@ -167,14 +191,15 @@ class PlanContent:
         rows = reduce(or_, (content.rows for content in queries), self.rows)
         # One that writes itself has the columns.
         has_rows = any(content.has_rows_of_program and content.command.target is None for content in queries)
-        traced, unread = self._own(queries).traced, self.unread
+        own, unread = self._own(queries), self.unread
+        traced = own.traced
         if self.merge and command.target is not None:
             within = [content.traced for content in inside]
             traced = replace(merged(self.merge, command.target.dataset, traced, names, within), is_cut=traced.is_cut)
             # The columns of an RDD are counted as such.
             unread += () if any(content.has_rows_of_program for content in inside) else traced.unread
         whole = replace(self, command=command, inputs=inputs, traced=traced, rows=rows, unread=unread)
-        return replace(whole, has_rows_of_program=has_rows)
+        return replace(whole, has_rows_of_program=has_rows, literals=own.literals)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
         """Return what a command does to the only dataset that executions inside of it read."""
@@ -229,13 +254,17 @@ def read_plan(
         return PlanContent()
     complete_locations(plan, located)
     tables.answers.find(plan, root_id, lambda: {one.dataset for one in read_by(plan, tables)})
-    content = _read(plan, tables, batch, configs)
+    name, arguments_text = described(plan)
+    is_of_delta = name == CLONE or bool(_DELTA_CATALOG.match(arguments_text))
+    content = replace(_read(plan, tables, batch, configs), states=_states(plan, tables), is_of_delta=is_of_delta)
     if answer := delta_answer(plan, content.traced, tables.at):
         tables.answers.add(root_id, answer)
     return content
 
 
-def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
+def _read(  # noqa: PLR0911 - a case for each kind of command
+    plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]
+) -> PlanContent:
     command = read_command(plan, tables, configs)
     if command is None:
         parts = tuple(_read(part, tables, batch, configs) for part in several_commands(plan))
@@ -244,6 +273,8 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         unread = tuple(name for part in parts for name in part.unread)
         return PlanContent(inputs=by_name(read for part in parts for read in part.inputs), parts=parts, unread=unread)
     statement = read_statement(plan, tables)
+    if lacks_catalog(plan, tables):
+        return PlanContent(replace(command, target=None), unread=(f"{command.name}: its catalog",))
     if statement is not None:
         tables.learn(statement)
     data = _kafka_data(plan)
@@ -267,12 +298,16 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         inputs = tuple(one for one in inputs if one.symlinks.isdisjoint(changed.symlinks))
         traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
         return PlanContent(command, by_name([*inputs, changed]), traced, unread=(*plan.unread, *traced.unread))
+    if command.name == CLONE:
+        return PlanContent(command, statement=statement, unread=(f"{CLONE}: the table that it clones",))
     named = (_ID.findall(text) for node in plan.walk() for text in node.fields.values())
     ids = frozenset(int(each) for found in named for each in found)
     return PlanContent(command, inputs, merge=merge, statement=statement, ids=ids)
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
+    if (adopting := taken_over(plan, tables)) is not None:
+        return PlanContent(Command("Call", "Append", target=next(iter(adopting), None)), unread=(TAKEN_OVER,))
     traced = _traced(plan, tables, batch)
     is_of_batch = bool(batch.columns) and any(node.name == _EXISTING_RDD for node in plan.walk())
     alone = _traced(plan, tables, UNTRACED) if is_of_batch else UNTRACED
@@ -294,7 +329,28 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
         is_of_log=any(is_log_of_table(node) for node in plan.walk() if not node.children),
         scans=scans,
         has_rows_of_program=any(node.name.strip() in ROWS_OF_PROGRAM for node in plan.walk()),
+        literals=_literals(plan.root),
     )
+
+
+def _states(plan: Plan, tables: Tables) -> frozenset[tuple[DatasetName, str]]:
+    """Return the versions of Delta's tables of which a plan reads the state, or that its command changes."""
+    texts = [described(plan)[1], *(node.name for node in plan.walk() if not node.children)]
+    found = (match for text in texts for match in _DELTA_STATE.finditer(text))
+    return frozenset(
+        (tables.at(match["log"] or match["table"]).dataset, match["version"] or match["changed"]) for match in found
+    )
+
+
+def _literals(node: Node) -> dict[int, str]:
+    """Return the literals that projections give out, from the root down to where rows come together."""
+    found: dict[int, str] = {}
+    while len(node.children) == 1:
+        for element in outputs(node.fields.get("Output", ""), node.sizes.get("Output")) or ():
+            if element.expression is not None and _LITERAL.fullmatch(plain(element.expression)):
+                found[element.id] = plain(element.expression)
+        (node,) = node.children
+    return found
 
 
 def _kafka_data(plan: Plan) -> Node | None:

@@ -22,6 +22,7 @@ from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import by_name
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.accounting import Account, Accounts
 from spark_lineage.plans.applications import logged_application
@@ -29,7 +30,7 @@ from spark_lineage.plans.content import PlanContent, read_plan, stream_command, 
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.rdds import RddRows
-from spark_lineage.plans.running import Running, unread_columns
+from spark_lineage.plans.running import Running, made, unread_columns, with_versions
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 from spark_lineage.plans.task_sums import TaskSums
@@ -136,6 +137,9 @@ class EventLogReader:
         self._ended: dict[str, list[Running]] = {}
         self._progress: dict[str, events.Progress] = {}
         self._saving: dict[int, Execution] = {}
+        # By root: Delta reads the state of its tables before the execution starts that reads them.
+        self._states: dict[int, set[tuple[DatasetName, str]]] = {}
+        self._touched: set[DatasetName] = set()
 
     def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
         """Return the executions that are known in full now that this line was read."""
@@ -244,6 +248,7 @@ class EventLogReader:
                 # A batch that failed has no progress; the sink is that of the batches before.
                 yield self._execution(running, self._progress.get(query_id))
         for running in self._open.values():
+            running.states = self._states.get(running.known.root_execution_id, set())
             yield self._execution(running)
         self._ended.clear()
         self._open.clear()
@@ -269,6 +274,8 @@ class EventLogReader:
             # The command that it runs for names what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
         metrics = event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
+        if printed.states:
+            self._states.setdefault(root_id, set()).update(printed.states)
         running = Running(known, content, printed, account, metrics=metrics)
         # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
         for identity, around in self._open.items():
@@ -312,8 +319,10 @@ class EventLogReader:
     def _end(self, event: events.ExecutionEnd) -> Iterator[Execution]:
         running = self._open.pop(event.executionId, None)
         self._tables.answers.end(event.executionId)
+        states = self._states.pop(event.executionId, set())
         if running is None:
             return
+        running.states = self._states.get(running.known.root_execution_id, states)
         is_failed = None if event.errorMessage is None else bool(event.errorMessage)
         running.known = structs.replace(running.known, ended=event.time / 1000, is_failed=is_failed)
         if running.known.query_id:
@@ -364,16 +373,20 @@ class EventLogReader:
             inputs, outputs = streamed(content, progress.sources, sink, self._tables)
             # The only mode for files.
             output_mode = output_mode or ("append" if sink.startswith("FileSink[") else "")
+        inputs = with_versions(inputs, outputs, running.states)
         if running.written and len(outputs) == 1:
             outputs = (structs.replace(outputs[0], statistics=Statistics(**running.written)),)
         # CREATE TABLE AS SELECT has its write inside of it.
         partitioned_by = (each.command.partitioned_by for each in (content, *inside))
+        statement, outputs = made(content, outputs, self._touched, running.states)
+        self._touched.update(one.dataset for one in (*inputs, *outputs))
         return structs.replace(
             known,
             command=command.name or stream_command(outputs),
             mode=command.mode,
             is_partial=command.is_partial,
             partition=command.partition,
+            constants=content.constants,
             partitioned_by=next(filter(None, partitioned_by), ()),
             is_merge=command.is_merge,
             output_mode=output_mode,
@@ -383,6 +396,6 @@ class EventLogReader:
             unread=(*unread, *running.rows.parts, *unread_columns(content, outputs)),
             has_rdds=content.rows.is_of_dataset,
             unnamed=running.account.remaining(inputs, outputs, sink, is_failed=known.is_failed),
-            statement=content.statement,
+            statement=statement,
             queries=queries_among(inputs),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import quote
 
 from spark_lineage.merge.execution import PUSHED_JOIN
 from spark_lineage.merge.lineage import IDENTITY, Transformation
@@ -38,6 +39,10 @@ _RELATION = re.compile(r"^\[[LR]\]: Relation: (?P<table>.+)$", re.MULTILINE)
 # A filter of v1 with a star is applied by the source alone.
 _STAR = "*"
 _ICEBERG = re.compile(r"\bfilters=(?P<filters>.*?), (?:runtimeFilters=.*?, )?groupedBy=[^\n]*\s*\Z", re.DOTALL)
+_PARTITION_FILTERS = "PartitionFilters"
+# One of the filters that all hold: `[isnotnull(day#1), (day#1 = 2026-01-01)]`, `day IS NOT NULL, day = '2026-01-01'`.
+_EQUAL = re.compile(r"(?:\A\[|, )\((?P<column>[^()#,]+)#\d+L? = (?P<value>[^()#,]+)\)(?=, |\]\s*\Z)")
+_ICEBERG_EQUAL = re.compile(r"(?:\A|, )(?P<column>\w+) = (?P<quote>'?)(?P<value>[^(),' ]+)(?P=quote)(?=, |\Z)")
 # What Iceberg adds to the columns of each table.
 _ICEBERG_OWN = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 
@@ -52,6 +57,17 @@ def named_columns(node: Node, columns: Sequence[str]) -> list[str]:
     place = DatasetName("", "")
     read = read_pushed(node, [place], [frozenset({(place, column, IDENTITY)}) for column in columns])
     return sorted({column for sources in (*read.columns, read.deciding) for _, column, _ in sources})
+
+
+def partition_of(node: Node) -> str:
+    """Return the columns that equal a value in all rows that a scan reads, as a partition: ``day=1/region=eu``."""
+    found: dict[str, set[str]] = {}
+    filters = plain(node.fields.get(_PARTITION_FILTERS, ""))
+    iceberg = _ICEBERG.search(node.description)
+    for pattern, text in ((_EQUAL, filters), (_ICEBERG_EQUAL, plain(iceberg["filters"]) if iceberg else "")):
+        for match in pattern.finditer(text):
+            found.setdefault(match["column"], set()).add(match["value"])
+    return "/".join(f"{column}={quote(*values)}" for column, values in found.items() if len(values) == 1)
 
 
 def read_pushed(node: Node, datasets: Sequence[DatasetName], columns: Sequence[Sources]) -> Read:

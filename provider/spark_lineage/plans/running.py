@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from spark_lineage.merge.execution import Execution
+from msgspec import structs
+
+from spark_lineage.merge.execution import CatalogStatement, Execution
 from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.accounting import Account
+from spark_lineage.plans.commands import CLONE
 from spark_lineage.plans.content import PlanContent
 from spark_lineage.plans.event_log_lines import JobStart
 from spark_lineage.plans.rdds import NO_ROWS, RddRows, Rows
@@ -26,6 +31,8 @@ class Running:
     account: Account
     rows: Rows = NO_ROWS
     inside: list[Running] = field(default_factory=list)
+    states: Collection[tuple[DatasetName, str]] = ()
+    """The versions of Delta's tables of which executions of the same root read the state."""
     metrics: dict[int, str] = field(default_factory=dict)
     """Which number of ``written`` an accumulator holds."""
     written: dict[str, int] = field(default_factory=dict)
@@ -49,6 +56,41 @@ class Running:
             self.content, self.printed = self.content.without_batch(), plan.without_batch()
             rows |= Rows(frozenset(root.printed.inputs)) if is_of_batch else NO_ROWS
         self.rows |= rows
+
+
+def with_versions(
+    inputs: tuple[Observed, ...], outputs: tuple[Observed, ...], states: Collection[tuple[DatasetName, str]]
+) -> tuple[Observed, ...]:
+    """Return inputs with the versions of Delta's tables that were read; what is written as well is read before that."""
+    written = {output.dataset.whole for output in outputs}
+    versions: dict[DatasetName, set[str]] = {}
+    for name, version in states:
+        versions.setdefault(name, set()).add(version)
+    versions |= {name: {min(found, key=int)} for name, found in versions.items() if name in written}
+    return tuple(
+        structs.replace(read, versions=frozenset(found)) if (found := versions.get(read.dataset.whole)) else read
+        for read in inputs
+    )
+
+
+def made(
+    content: PlanContent,
+    outputs: tuple[Observed, ...],
+    touched: Collection[DatasetName],
+    states: Collection[tuple[DatasetName, str]],
+) -> tuple[CatalogStatement | None, tuple[Observed, ...]]:
+    """Return what a command does to the catalog, and its outputs: OR REPLACE makes a table of Delta that was not there.
+
+    It reads the state of one that is there, unless the application has it; of a clone it reads the first one as well.
+    """
+    statement = content.statement
+    first = "0" if content.command.name == CLONE else ""
+    known = {*touched, *(name for name, version in states if version != first)}
+    is_replaced = statement is None or statement.change != "OVERWRITE" or not content.is_of_delta
+    if statement is None or is_replaced or any(output.dataset in known for output in outputs):
+        return statement, outputs
+    new = tuple(structs.replace(one, lifecycles=frozenset({"CREATE"})) for one in outputs)
+    return structs.replace(statement, change="CREATE"), new
 
 
 def unread_columns(content: PlanContent, outputs: tuple[Observed, ...]) -> tuple[str, ...]:

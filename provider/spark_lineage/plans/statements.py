@@ -13,7 +13,7 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, SchemaField
-from spark_lineage.plans.commands import HIVE_TABLE, described
+from spark_lineage.plans.commands import CLONE, HIVE_TABLE, described
 from spark_lineage.plans.lists import arguments, struct_fields
 from spark_lineage.plans.plan import Plan
 from spark_lineage.plans.tables import Tables, table_parts
@@ -83,6 +83,13 @@ def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
         # Another version of Spark writes this command in another way.
         return None
     return _specified(statement, text) if statement is not None else None
+
+
+def lacks_catalog(plan: Plan, tables: Tables) -> bool:
+    """Whether the command at the root is about one of several catalogs, of which it names the class alone."""
+    name, text = described(plan)
+    is_known = name.removesuffix("Exec") in _READERS
+    return is_known and tables.is_ambiguous((text or plan.arguments_of("ResolvedTable")).partition("@")[0])
 
 
 def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
@@ -196,6 +203,14 @@ def _create_as(parts: list[str]) -> CatalogStatement | None:
     return CatalogStatement("CREATE", "TABLE", _table(parts), is_conditional=parts[1] == "Ignore")
 
 
+def _clone(parts: list[str]) -> CatalogStatement | None:
+    """``name, mode, CloneTableCommand …, …``; a table that is no clone is made by the command around it."""
+    if not any("CloneTableCommand" in part for part in parts):
+        return None
+    change: ChangeType = "OVERWRITE" if parts[1] == "Overwrite" else "CREATE"
+    return CatalogStatement(change, "TABLE", _table(parts), is_conditional=parts[1] == "Ignore")
+
+
 def _create_hive_as(parts: list[str]) -> CatalogStatement | None:
     """``[Database: db, TableName: t, …], …``."""
     match = HIVE_TABLE.search(parts[0])
@@ -228,6 +243,12 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
     )
 
 
+def _set_location(parts: list[str]) -> CatalogStatement:
+    """``name, location``, or ``name, Map(day -> 1), location`` for a partition, which leaves the others."""
+    location = (("location", parts[1]),) if len(parts) == 2 else ()  # noqa: PLR2004 - a table and its place
+    return CatalogStatement("ALTER", "TABLE", _table(parts), properties=location)
+
+
 # IF NOT EXISTS comes last.
 _CREATE = _reader("CREATE", "TABLE", _table, conditional=-1)
 _CREATE_V2 = _reader("CREATE", "TABLE", _identifier, conditional=-1)
@@ -243,6 +264,7 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_CREATE, "CreateDataSourceTableCommand CreateTableCommand CreateTableLikeCommand"),
     (_CREATE, "CreateHoodieTableCommand CreateHoodieTableLikeCommand"),
     (_CREATE_V2, "CreateTable CreateTableAsSelect AtomicCreateTableAsSelect"),
+    (_clone, CLONE),
     (_create_as, "CreateDataSourceTableAsSelectCommand CreateHoodieTableAsSelectCommand"),
     (_create_hive_as, "CreateHiveTableAsSelectCommand OptimizedCreateHiveTableAsSelectCommand"),
     (_REPLACE, "ReplaceTable AtomicReplaceTable ReplaceTableAsSelect AtomicReplaceTableAsSelect"),
@@ -255,6 +277,9 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_RENAME, "AlterTableRenameCommand AlterHoodieTableRenameCommand"),
     (_ADD_COLUMNS, "AlterTableAddColumnsCommand AlterHoodieTableAddColumnsCommand"),
     (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand"),
+    (_ALTER, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand AlterTableRenamePartitionCommand"),
+    (_ALTER, "RepairTableCommand AlterTableRecoverPartitionsCommand"),
+    (_set_location, "AlterTableSetLocationCommand"),
     (_ALTER, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
     (_SET_PROPERTIES, "AlterTableSetPropertiesCommand AlterHoodieTableSetPropertiesCommand"),
     (_alter_v2, "AlterTable AddPartitionField DropPartitionField ReplacePartitionField SetIdentifierFields"),

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
+
+from msgspec import structs
 
 from spark_lineage.merge.database_query import DECIDES, query_dataset, query_of
 from spark_lineage.merge.execution import CatalogStatement, hidden_table, unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink
 from spark_lineage.merge.observed import Observed, by_name
+from spark_lineage.merge.partitions import branch
 from spark_lineage.naming.identity import PARTITION, DatasetName, Spelling
 from spark_lineage.plans.answers import Answers
 from spark_lineage.plans.database_query import is_query, statement_of
 from spark_lineage.plans.kafka import UNREAD_TOPICS, relation_of, scanned_topics
 from spark_lineage.plans.names import Names
 from spark_lineage.plans.plan import Node, Plan
-from spark_lineage.plans.pushdown import V2_DATABASE_SCAN, joined_tables, named_columns, read_pushed
+from spark_lineage.plans.pushdown import V2_DATABASE_SCAN, joined_tables, named_columns, partition_of, read_pushed
 from spark_lineage.plans.scope import NOTHING, Read, Sources, given_out_by
 
 # As catalyst prints a TableIdentifier.
@@ -49,6 +52,7 @@ _PATH_CATALOGS = frozenset({"delta", "parquet", "csv", "json", "orc", "text", "i
 _FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+)(?: +(?P<table>\S+))?\s*")
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+)(?P<rest>.*)", re.DOTALL)
 _HIVE_SCAN = re.compile(r"Scan hive (?P<table>\S+)")
+_JDBC_RELATION = re.compile(r"JDBCRelation\((?P<table>[\w.]+)\) \[numPartitions=\d+\], .*`", re.DOTALL)
 _JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>.*)\) \[numPartitions=\d+\]", re.DOTALL)
 # Of several paths the text has the first, and the metadata of sparkPlanInfo as many as
 # spark.sql.maxMetadataStringLength leaves whole: `InMemoryFileIndex [/a, ... 2 entries]`, `…(3 paths)[/a, /b, ...]`.
@@ -65,6 +69,9 @@ _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\
 _LOADED = re.compile(
     rf"LoadDataCommand {IDENTIFIER.pattern}, (?P<location>.*), (?:true|false), (?:true|false)(?:, Map|\Z)", re.DOTALL
 )
+_SNAPSHOT = re.compile(r"\bIcebergScan\(table=[^,]*, schemaId=\d+, snapshotId=(?P<id>\d+),")
+_BRANCH = re.compile(r"\bIcebergScan\(table=[^,]*, (?:\w+=[^,]*, )*?branch=(?!null,)(?P<name>[^,]+),")
+_PARTITIONS = re.compile(rf"(?:/{PARTITION})+\Z")
 _METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
 # They read no dataset.
 _LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
@@ -99,8 +106,8 @@ class Tables:
     """What is known of the tables of one application: where warehouses are, and where plans said that a table is.
 
     ``subqueries`` has, by the id of its expression, the columns that each scalar subquery was made from, ``names`` the
-    names of attributes, ``answers`` the scans that are answers of sources. ``has_encoded_places``: the locations of a
-    catalog's tables are printed as URIs.
+    names of attributes, ``answers`` the scans that are answers of sources, ``looked_through`` the table of Iceberg
+    whose files were looked for last. ``has_encoded_places``: the locations of a catalog's tables are printed as URIs.
     """
 
     def __init__(self) -> None:
@@ -115,6 +122,7 @@ class Tables:
         self.names = Names()
         self.has_encoded_places = False
         self.answers = Answers()
+        self.looked_through: Observed | None = None
         self._named: set[tuple[str, ...]] = set()
         self._urls: dict[str, str] = {}
 
@@ -136,16 +144,22 @@ class Tables:
                 self._metastore = value.partition(",")[0]
 
     def learn(self, statement: CatalogStatement) -> None:
-        """Note where a database of Spark's own catalog is, by the command that makes it."""
+        """Note where a database of Spark's own catalog is, by the command that makes it, and where a table is now."""
         location = dict(statement.properties).get("location", "")
         catalog, _, database = statement.name.rpartition(".")
         if statement.object_type == "DATABASE" and catalog in {"", SESSION_CATALOG} and _PATH.match(location):
             self._databases[database] = location.rstrip("/")
+        elif statement.change == "ALTER" and _PATH.match(location):
+            self._locations[self._full(statement.name)] = location
 
     def catalog(self, class_name: str) -> str:
         """Return the name that a class of catalogs was configured under, empty where it has none or several."""
         name, *others = self._catalogs.get(class_name, [""])
         return "" if others else name
+
+    def is_ambiguous(self, class_name: str) -> bool:
+        """Whether a class of catalogs was configured under several names: a plan does not say which it means."""
+        return len(self._catalogs.get(class_name, ())) > 1
 
     def at(self, location: str, identifier: str = "") -> Observed:
         """Return the dataset at a location, and note that the table it belongs to is there."""
@@ -276,7 +290,7 @@ def _found_otherwise(node: Node, tables: Tables) -> tuple[Observed, ...] | None:
     return None
 
 
-def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
+def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C901, PLR0911 - a case for each kind of leaf
     text = f"{node.name} {node.fields.get('Arguments', '')}"
     if place := _CHANGE_FEED.search(text) or _LOADED.match(text):
         return (tables.at(place["location"]),)
@@ -285,12 +299,14 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
     if (file_scan := _FILE_SCAN.fullmatch(node.name)) and paths:
         table = file_scan["table"] or ""
         if table and "PartitionFilters" in node.fields:
-            # A scan of one partition of a table names its directory.
-            paths = [re.sub(rf"(?:/{PARTITION})+\Z", "", path) for path in paths]
+            return _partitions(node, paths, table, tables)
         return by_name(tables.at(path, table) for path in paths)
     if paths and v2_scan:
         return by_name(tables.at(path) for path in paths)
     hive, jdbc = _HIVE_SCAN.match(node.name), _JDBC_SCAN.match(node.name)
+    if node.name in _LOGICAL and (relation := _JDBC_RELATION.match(node.fields.get("Arguments", ""))):
+        # A table of Spark's catalog may stand for one of a database.
+        return (Observed(unnamed(relation["table"])),)
     is_logical = node.name in _LOGICAL
     if is_logical:
         table = next(filter(IDENTIFIER.fullmatch, node.arguments), "")
@@ -298,7 +314,15 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
         table = hive["table"] if hive else v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
     if table:
         # A table of files may be external.
-        return tuple(filter(None, (tables.named(table, is_own=not (hive or is_logical)),)))
+        found = tables.named(table, is_own=not (hive or is_logical))
+        snapshot = _SNAPSHOT.search(node.description)
+        if found is None:
+            return ()
+        if snapshot:
+            found = structs.replace(found, versions=frozenset((snapshot["id"],)))
+        of_branch = _BRANCH.search(node.description)
+        partitions = (branch(of_branch["name"]) if of_branch else "", partition_of(node))
+        return (_in_partition(found, "/".join(filter(None, partitions))),)
     if not (is_logical or jdbc):
         return ()
     # A relation numbers its columns in their order; a scan gives them out in another.
@@ -308,6 +332,23 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
     if jdbc and is_query(jdbc["table"]):
         name = query_dataset(statement_of(jdbc["table"], node.fields.get("External engine query", "")), columns)
     return (Observed(name, schema=schema),)
+
+
+def _partitions(node: Node, paths: Sequence[str], table: str, tables: Tables) -> tuple[Observed, ...]:
+    """Return the partitions of a table that a scan reads, which names their directories, or its filters them."""
+    _, is_all = _paths(node.fields["Location"])
+    cut = [_PARTITIONS.search(path) for path in paths]
+    below = [match[0].strip("/") if match and is_all else "" for match in cut]
+    places = [path[: match.start()] if match else path for path, match in zip(paths, cut, strict=True)]
+    if not all(below):
+        below = [partition_of(node)] * len(places)
+    return by_name(
+        _in_partition(tables.at(place, table), partition) for place, partition in zip(places, below, strict=True)
+    )
+
+
+def _in_partition(table: Observed, partition: str) -> Observed:
+    return structs.replace(table, dataset=structs.replace(table.dataset, partition=partition)) if partition else table
 
 
 def _hidden(node: Node) -> Observed:

@@ -18,7 +18,6 @@ from generator.model import Edges, Output
 from generator.names import bare
 from generator.programs import Program, trace
 from generator.rendering import text
-from spark_lineage.plans.event_log import read_event_log
 
 ERRORS, ENDS = "errors.json", "ends.json"
 _DRIVER = '''"""Runs each program of a directory, one after the other, in one Spark application."""
@@ -140,8 +139,7 @@ def _counted(application: Application) -> set[str]:
     """Return the programs of which a plan was not understood: those that ran when its execution started."""
     ends = json.loads((application.work / ENDS).read_text())
     names = sorted(ends, key=ends.__getitem__)
-    unread = [one.started for one in read_event_log(application.home / "eventlog", None) if one.unread]
-    places = (bisect_left(names, started, key=ends.__getitem__) for started in unread)
+    places = (bisect_left(names, started, key=ends.__getitem__) for started in application.unread())
     return {names[place] for place in places if place < len(names)}
 
 

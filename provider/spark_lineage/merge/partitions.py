@@ -1,0 +1,64 @@
+"""The partitions of a dataset that are read and written: which of them may share rows.
+
+A partition is the path below its dataset, ``day=2026-01-02/region=eu`` or ``2026/01``; the empty one is the whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from urllib.parse import quote, unquote
+
+from spark_lineage.naming.identity import DATA_FILE, DatasetName
+
+_BRANCH, _MAIN = "@branch", "main"
+_GLOB = re.compile(r"[*?\[{]")
+
+
+def partition_below(dataset: DatasetName, path: str) -> str:
+    """Return the partition of a dataset that a path is; that of a glob or of a file may be any."""
+    name = dataset.name.rstrip("/")
+    if not path.startswith(f"{name}/") or _GLOB.search(path, len(name)):
+        return ""
+    return DATA_FILE.sub("", path[len(name) :]).strip("/")
+
+
+def branch(name: str) -> str:
+    """Return what stands for a branch of a table (Iceberg's) as a partition; empty for the one that all tables have."""
+    return "" if name == _MAIN else f"{_BRANCH}={quote(name, safe='')}"
+
+
+@lru_cache(maxsize=1024)
+def _values(partition: str) -> Mapping[str, str]:
+    """Return the value of each column, and the name of each folder that has none by its depth.
+
+    What is in a branch is not in another one: a branch counts as a column.
+    """
+    folders = [folder.partition("=") for folder in partition.split("/") if folder]
+    return {_BRANCH: _MAIN} | {
+        column.casefold() if is_named else str(depth): unquote(value if is_named else column)
+        for depth, (column, is_named, value) in enumerate(folders)
+    }
+
+
+def without_branch(partition: str) -> str:
+    """Return a partition of any branch."""
+    return "/".join(part for part in partition.split("/") if not part.startswith(f"{_BRANCH}="))
+
+
+def is_whole(partition: str) -> bool:
+    """Whether a partition is all rows of a branch."""
+    return not without_branch(partition)
+
+
+def are_apart(left: str, right: str) -> bool:
+    """Whether two partitions of one dataset share no row: a column has two values."""
+    one, other = _values(left), _values(right)
+    return any(one[column] != other[column] for column in one.keys() & other.keys())
+
+
+def is_within(partition: str, others: Iterable[str]) -> bool:
+    """Whether all rows of a partition are in one of the others."""
+    values = _values(partition).items()
+    return any(_values(other).items() <= values for other in others)

@@ -1,0 +1,305 @@
+"""What is read of a dataset of which the task has written a part: partitions, branches and versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_lineage.merge import state
+from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.lineage import IDENTITY, Symlink, TaskLineage
+from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.partitions import are_apart, branch, is_whole, is_within, partition_below
+from spark_lineage.naming.identity import DatasetName
+
+SALES = DatasetName("file", "/lake/sales")
+SOURCE = DatasetName("file", "/src")
+OUT = DatasetName("file", "/out")
+TABLE = frozenset({Symlink("file:/wh", "db.t", "TABLE")})
+
+
+def inputs(lineage: TaskLineage) -> list[str]:
+    return [one.dataset.name for one in lineage.inputs]
+
+
+def sources(lineage: TaskLineage, dataset: DatasetName = OUT) -> set[str]:
+    (output,) = (one for one in lineage.outputs if one.dataset == dataset)
+    assert output.column_lineage is not None
+    return {edge.dataset.name for _, edges in output.column_lineage.fields for edge in edges}
+
+
+def copied(target: DatasetName, source: DatasetName, **more: Any) -> Observed:
+    return Observed(target, edges=frozenset({("v", source, "v", IDENTITY)}), **more)
+
+
+def part(value: str) -> DatasetName:
+    return DatasetName("file", "/lake/sales", f"day={value}")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/lake/sales/day=1/region=eu", "day=1/region=eu"),
+        ("/lake/sales/2026/01", "2026/01"),
+        ("/lake/sales/day=1/part-00000-a.parquet", "day=1"),
+        ("/lake/sales/day=*", ""),
+        ("/lake/sales", ""),
+        ("/lake/sales2/day=1", ""),
+    ],
+)
+def test_partition_below_path_is_what_follows_its_dataset(path: str, expected: str) -> None:
+    assert partition_below(SALES, path) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("day=1", "day=2", True),
+        ("day=1", "DAY=1", False),
+        ("day=1", "region=eu", False),
+        ("day=1/region=eu", "region=us", True),
+        ("day=a%20b", "day=a b", False),
+        ("2026/01", "2026/02", True),
+        ("", "day=1", False),
+        (branch("fix"), "", True),
+        (branch("main"), "", False),
+    ],
+)
+def test_partitions_are_apart_by_a_column_of_two_values(one: str, other: str, *, expected: bool) -> None:
+    assert are_apart(one, other) is are_apart(other, one) is expected
+
+
+def test_partition_is_within_one_that_names_fewer_columns() -> None:
+    assert is_within("day=1/region=eu", ["day=2", "day=1"])
+    assert not is_within("day=1", ["day=1/region=eu"])
+    assert [is_whole(each) for each in ("", branch("fix"), "day=1")] == [True, True, False]
+
+
+def test_another_partition_than_the_one_written_is_an_input(program: Any, make_dataset: Any) -> None:
+    program.run(["/src"], [make_dataset("/lake/sales/day=2", rows=1)])
+    program.run(["/lake/sales/day=1"], ["/out"])
+    assert inputs(program.lineage()) == ["/lake/sales", "/src"]
+
+
+def test_partition_that_was_written_is_no_input(program: Any, make_dataset: Any) -> None:
+    program.run(["/src"], [make_dataset("/lake/sales/day=2", rows=1)])
+    program.run(["/lake/sales/day=2"], ["/out"])
+    assert inputs(program.lineage()) == ["/src"]
+
+
+def test_edges_of_two_partitions_that_are_read_together_are_apart(program: Any) -> None:
+    program.log(
+        inputs=(Observed(SOURCE),), outputs=(copied(part("2"), SOURCE),), mode="Overwrite", command="InsertInto"
+    )
+    old, new = DatasetName("file", "/old"), DatasetName("file", "/new")
+    both = (Observed(part("1")), Observed(part("2")))
+    program.log(inputs=both, outputs=(copied(old, part("1")),), mode="Overwrite", command="InsertInto")
+    program.log(inputs=both, outputs=(copied(new, part("2")),), mode="Overwrite", command="InsertInto")
+    lineage = program.lineage()
+    assert sources(lineage, old) == {"/lake/sales"}
+    assert sources(lineage, new) == {"/src"}
+
+
+def test_partition_that_was_written_comes_from_what_it_was_written_from(program: Any) -> None:
+    for source, value in (("/a", "1"), ("/b", "2")):
+        name = DatasetName("file", source)
+        program.log(inputs=(Observed(name),), outputs=(copied(part(value), name),), command="InsertInto")
+    program.log(inputs=(Observed(part("2")),), outputs=(copied(OUT, part("2")),), command="InsertInto")
+    assert sources(program.lineage()) == {"/b"}
+
+
+def test_overwritten_partition_leaves_the_rows_of_others(program: Any) -> None:
+    overwrite = frozenset({"OVERWRITE"})
+    for source, value in (("/a", "1"), ("/b", "2"), ("/c", "2")):
+        name = DatasetName("file", source)
+        program.log(
+            inputs=(Observed(name),),
+            outputs=(copied(SALES, name, lifecycles=overwrite),),
+            partition=(f"day={value}",),
+            mode="Overwrite",
+            is_partial=True,
+            command="InsertInto",
+        )
+    assert sources(program.lineage(), SALES) == {"/a", "/c"}
+
+
+def test_rows_with_one_value_in_a_column_are_not_those_of_another_value(program: Any) -> None:
+    write = copied(SALES, SOURCE, symlinks=TABLE)
+    program.log(inputs=(Observed(SOURCE),), outputs=(write,), constants=("day=2",), command="AppendData", mode="Append")
+    program.log(inputs=(Observed(part("1"), symlinks=TABLE),), outputs=(copied(OUT, part("1")),), command="InsertInto")
+    lineage = program.lineage()
+    assert inputs(lineage) == ["/lake/sales", "/src"]
+    assert sources(lineage) == {"/lake/sales"}
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+def test_table_that_the_task_did_not_make_holds_more_than_its_rows(program: Any, *, is_made: bool) -> None:
+    if is_made:
+        program.log(command="CreateTable", statement=CatalogStatement("CREATE", "TABLE", "spark_catalog.db.t"))
+    table = Observed(SALES, symlinks=TABLE)
+    program.log(
+        outputs=(copied(SALES, SOURCE, symlinks=TABLE),), inputs=(Observed(SOURCE),), mode="Append", command="A"
+    )
+    program.log(inputs=(table,), outputs=(copied(OUT, SALES),), command="InsertInto")
+    lineage = program.lineage()
+    assert inputs(lineage) == (["/src"] if is_made else ["/lake/sales", "/src"])
+
+
+def test_branch_is_a_state_of_its_own(program: Any, make_dataset: Any) -> None:
+    in_branch = make_dataset("/ice/db/t", rows=1, table="db.t.branch_fix", table_namespace="file:/ice")
+    in_branch["facets"]["version"] = {"datasetVersion": "7"}
+    program.run(["/src"], [in_branch])
+    program.run([make_dataset("/ice/db/t", table="db.t", table_namespace="file:/ice")], ["/main"])
+    lineage = program.lineage()
+    (table,) = (one for one in lineage.outputs if one.dataset.name == "/ice/db/t")
+    assert inputs(lineage) == ["/ice/db/t", "/src"]
+    assert [link.name for link in table.symlinks] == ["db.t"]
+    assert table.versions == ()
+
+
+def versioned(dataset: Any, version: str) -> Any:
+    dataset["facets"]["version"] = {"datasetVersion": version}
+    return dataset
+
+
+def test_input_has_the_version_of_its_start(program: Any, make_dataset: Any) -> None:
+    with program.running([versioned(make_dataset("/t"), "1")], ["/out"]):
+        pass
+    program.events[-1]["inputs"] = [versioned(make_dataset("/t"), "2")]
+    assert [one.versions for one in program.lineage().inputs] == [("1",)]
+
+
+def test_versions_are_left_out_alike_when_nothing_is_kept(
+    program: Any, make_dataset: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "_SHARED_MAX", 0)
+    program.run([versioned(make_dataset("/t"), "1")], ["/out"])
+    assert [one.versions for one in program.lineage().inputs] == [("1",)]
+
+
+def test_versions_that_are_read_are_all_named_and_those_of_the_log_count(program: Any, make_dataset: Any) -> None:
+    first = program.run([versioned(make_dataset("/t"), "9")], ["/out"])
+    program.log(first, inputs=(Observed(DatasetName("file", "/t"), versions=frozenset({"1"})),))
+    second = program.run([versioned(make_dataset("/t"), "9")], ["/out2"])
+    program.log(second, inputs=(Observed(DatasetName("file", "/t"), versions=frozenset({"2"})),))
+    assert [one.versions for one in program.lineage().inputs] == [("1", "2")]
+
+
+@pytest.mark.parametrize(("written", "read"), [("5", "4"), ("123456789012345678", "876543210987654321")])
+def test_version_of_before_a_write_has_nothing_of_it(program: Any, written: str, read: str) -> None:
+    program.log(
+        inputs=(Observed(SOURCE),),
+        outputs=(copied(SALES, SOURCE, versions=frozenset({written})),),
+        command="InsertInto",
+    )
+    old = Observed(SALES, versions=frozenset({read}))
+    program.log(inputs=(old,), outputs=(copied(OUT, SALES),), command="InsertInto")
+    lineage = program.lineage()
+    assert inputs(lineage) == ["/lake/sales", "/src"]
+    assert sources(lineage) == {"/lake/sales"}
+
+
+def test_write_of_what_was_read_is_a_later_version(program: Any) -> None:
+    table = Observed(SALES, versions=frozenset({"3"}))
+    program.log(inputs=(table, Observed(SOURCE)), outputs=(copied(SALES, SOURCE),), command="MergeIntoCommand")
+    program.log(inputs=(table,), outputs=(copied(OUT, SALES),), command="InsertInto")
+    assert sources(program.lineage()) == {"/lake/sales"}
+
+
+def test_more_versions_than_the_task_made_are_an_input_and_counted(program: Any) -> None:
+    program.log(inputs=(Observed(SOURCE),), outputs=(copied(SALES, SOURCE),), command="InsertInto")
+    for version in ("1", "2"):
+        read = Observed(SALES, versions=frozenset({version}))
+        program.log(inputs=(read,), outputs=(copied(OUT, SALES),), command="InsertInto")
+    lineage = program.lineage()
+    assert [(one.dataset.name, one.versions) for one in lineage.inputs] == [("/lake/sales", ("1", "2")), ("/src", ())]
+    assert [one.part for one in lineage.unread] == ["/lake/sales: which of its versions the task wrote"]
+
+
+def test_table_of_a_format_with_versions_that_has_none_is_counted(program: Any, make_dataset: Any) -> None:
+    read = make_dataset("/t")
+    read["facets"]["storage"] = {"storageLayer": "delta", "fileFormat": "parquet"}
+    program.log(program.run([read], ["/out"]))
+    assert [one.part for one in program.lineage().unread] == ["/t: its version"]
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_table_of_an_unknown_catalog_is_counted_where_the_listener_does_not_name_it(
+    program: Any, *, is_named: bool
+) -> None:
+    run_id = program.run(["/src"], ["/t"]) if is_named else None
+    program.log(run_id, command="CreateTable", unread=("CreateTable: its catalog",))
+    assert [one.part for one in program.lineage().unread] == ([] if is_named else ["CreateTable: its catalog"])
+
+
+def test_metadata_of_a_table_is_no_input(program: Any, make_dataset: Any) -> None:
+    files = make_dataset("/ice/db/t", table="db.t.files", table_namespace="file:/ice")
+    program.run([files], ["/out"])
+    assert inputs(program.lineage()) == []
+
+
+def test_dropped_external_table_leaves_its_files(program: Any) -> None:
+    name = "spark_catalog.db.t"
+    program.log(command="CreateTable", statement=CatalogStatement("CREATE", "TABLE", name))
+    program.log(inputs=(Observed(SOURCE),), outputs=(copied(SALES, SOURCE, symlinks=TABLE),), command="InsertInto")
+    program.log(command="DropTable", statement=CatalogStatement("DROP", "TABLE", name))
+    assert [one.dataset for one in program.lineage().outputs] == [SALES]
+
+
+@pytest.mark.parametrize("place", ["/wh/t", "/elsewhere/db.db/t"])
+def test_dropped_table_of_the_warehouse_goes_with_its_files(program: Any, place: str) -> None:
+    table = DatasetName("file", place)
+    program.log(inputs=(Observed(SOURCE),), outputs=(copied(table, SOURCE, symlinks=TABLE),), command="InsertInto")
+    program.log(command="DropTable", statement=CatalogStatement("DROP", "TABLE", "spark_catalog.db.t"))
+    assert program.lineage().outputs == ()
+
+
+def test_table_of_a_database_that_is_dropped_is_gone(program: Any) -> None:
+    links = frozenset({Symlink("hive://metastore:9083", "db.t", "TABLE")})
+    program.log(inputs=(Observed(SOURCE),), outputs=(copied(SALES, SOURCE, symlinks=links),), command="InsertInto")
+    program.log(command="DropTable", statement=CatalogStatement("DROP", "TABLE", "spark_catalog.db.t"))
+    assert program.lineage().outputs == ()
+
+
+def test_table_that_gets_another_place_leaves_what_it_had(program: Any) -> None:
+    program.log(inputs=(Observed(SOURCE),), outputs=(copied(SALES, SOURCE, symlinks=TABLE),), command="InsertInto")
+    moved = CatalogStatement("ALTER", "TABLE", "spark_catalog.db.t", properties=(("location", "/new"),))
+    program.log(command="AlterTableSetLocationCommand", statement=moved)
+    new = DatasetName("file", "/new")
+    program.log(
+        inputs=(Observed(SOURCE),), outputs=(copied(new, SOURCE, symlinks=TABLE),), command="InsertInto", mode="Append"
+    )
+    program.log(inputs=(Observed(new, symlinks=TABLE),), outputs=(copied(OUT, new),), command="InsertInto")
+    lineage = program.lineage()
+    assert [one.dataset.name for one in lineage.outputs] == ["/lake/sales", "/new", "/out"]
+    assert [len(one.symlinks) for one in lineage.outputs] == [0, 1, 0]
+    assert inputs(lineage) == ["/src"]
+
+
+def test_two_tables_of_one_name_in_two_catalogs_stay_two(program: Any, make_dataset: Any) -> None:
+    listened = make_dataset("/files/db/t", table="db.t", table_namespace="file:/files")
+    run_id = program.run([listened], ["/out"])
+    other = Observed(DatasetName("file:/kept", "db.t"), symlinks=frozenset({Symlink("file:/kept", "db.t", "TABLE")}))
+    same = Observed(DatasetName("file", "/files/db/t"), symlinks=frozenset({Symlink("file:/files", "db.t", "TABLE")}))
+    program.log(run_id, inputs=(same, other))
+    assert inputs(program.lineage()) == ["/files/db/t", "db.t"]
+
+
+def test_replaced_view_that_is_renamed_is_no_dataset(program: Any, make_dataset: Any) -> None:
+    renamed = make_dataset("/wh/v2", lifecycle="RENAME", previous="/wh/v", table="db.v2")
+    statement = CatalogStatement("RENAME", "VIEW", "spark_catalog.db.v", new_name="db.v2")
+    program.log(program.run([], [renamed], node="rename"), statement=statement)
+    lineage = program.lineage()
+    assert lineage.outputs == ()
+    assert [(one.change, one.object_type, one.name) for one in lineage.catalog_changes] == [("RENAME", "VIEW", "db.v2")]
+
+
+@pytest.mark.parametrize(("version", "expected"), [("0", "CREATE"), ("3", "OVERWRITE")])
+def test_first_version_of_a_replaced_table_makes_it(
+    program: Any, make_dataset: Any, version: str, expected: str
+) -> None:
+    made = versioned(make_dataset("/wh/t", rows=1, table="db.t", lifecycle="OVERWRITE"), version)
+    statement = CatalogStatement("OVERWRITE", "TABLE", "spark_catalog.db.t")
+    program.log(program.run(["/src"], [made]), statement=statement)
+    assert [one.change for one in program.lineage().catalog_changes] == [expected]
