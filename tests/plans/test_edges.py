@@ -394,6 +394,29 @@ def test_the_conditions_of_a_row_level_merge_decide_on_the_rows_and_its_values_a
     assert {(column, how.subtype) for _, column, how in found.dataset_wide} == {("s_op", "JOIN"), ("v", "JOIN")}
 
 
+@pytest.mark.parametrize(
+    ("condition", "value", "is_read"),
+    [
+        ("NOT (s_op#4 = ()", "v#2", True),
+        ("NOT (s_op#4 = ))", "v#2", True),
+        ("(s_op#4 = u)", "n/a (none", True),
+        ("(s_op#4 = ), keep(Copy)", "v#2", False),
+        ("(s_op#4 = u)", "x, y", True),
+    ],
+)
+def test_literal_in_a_row_level_merge_shifts_no_values(condition: str, value: str, *, is_read: bool) -> None:
+    found = traced(
+        "MergeRows (2)\n+- Scan parquet  (1)\n\n\n"
+        "(1) Scan parquet \nOutput [4]: [id#1, v#2, s_id#3, s_op#4]\n\n"
+        "(2) MergeRows\nInput [4]: [id#1, v#2, s_id#3, s_op#4]\n"
+        f"Arguments: isnotnull(id#1), isnotnull(s_id#3), [keep(Update, {condition}, s_id#3, {value})], "
+        "[keep(Insert, true, s_id#3, s_op#4)], [keep(Copy, true, id#1, v#2)], false, [id#11, v#12]\n\n"
+    )
+    known = {column.name: {source[1] for source in column.sources} for column in found.columns}
+    assert known == ({"id": {"id", "s_id"}, "v": {"v", "s_op"}} if is_read else {"id": set(), "v": set()})
+    assert found.unread == (() if is_read else ("MergeRows: its columns",))
+
+
 def test_below_a_write_an_unknown_operator_gives_out_what_the_write_is_given() -> None:
     found = traced(
         "WriteFiles (3)\n+- CoolVendorJoin (2)\n   +- Scan parquet  (1)\n\n\n"

@@ -21,6 +21,13 @@ _GENERATE = re.compile(
 _ROWS = re.compile(rf"\[\[(?P<rows>.*)\]\], (?P<given_out>{PURE_LIST})", re.DOTALL)
 _NEXT_ROW = "], ["
 _STRUCT = re.compile(r"(?:named_)?struct\((.*)\)", re.DOTALL)
+_MERGED = re.compile(
+    r".*?, \[(?:\], \[)*(?:(?P<instructions>(?:keep|discard|split)\(.*)\))?\](?:, \[\])*, (?:true|false), "
+    r"(?P<outputs>\[[^\[\]]*\])",
+    re.DOTALL,
+)
+_INSTRUCTION_END = re.compile(r"\)(?:, |\](?:, \[\])*, \[)(?=(?:keep|discard|split)\()")
+_ROWS_OF_INSTRUCTION = {"keep": 1, "discard": 0, "split": 2}
 _MERGE_CONTEXTS = frozenset({"Copy", "Delete", "Insert", "Update"})
 
 
@@ -106,14 +113,22 @@ def _merge_rows(node: Node, scope: Scope) -> None:
 
     Before Spark 4.1 an instruction has no context in front. ``split`` gives values for two rows (``MergeRows``).
     """
-    *parts, outputs = node.arguments
-    given_out = attributes(outputs)
+    found = _MERGED.fullmatch(node.fields.get("Arguments", ""))
+    given_out = attributes(found["outputs"]) if found else []
     values: list[list[str]] = []
-    for instruction in (each for part in parts for each in elements(part)):
-        words = arguments(instruction.partition("(")[2].removesuffix(")"))
-        condition, *rest = words[1:] if words[0] in _MERGE_CONTEXTS else words
+    for text in _INSTRUCTION_END.split(found["instructions"]) if found and found["instructions"] else ():
+        kind, _, inner = text.partition("(")
+        has_context = inner.partition(", ")[0] in _MERGE_CONTEXTS
+        count = _ROWS_OF_INSTRUCTION[kind] * len(given_out)
+        # A literal may hold what looks as the end of an instruction, or of a value: the numbers of values tell.
+        words = elements(f"[{inner}]", has_context + 1 + count)
+        if not words:
+            scope.unread.append(f"{node.name}: its columns")
+            values = []
+            break
+        condition, *rest = words[has_context:]
         scope.decide(condition, "JOIN")
-        values += (rest[start : start + len(given_out)] for start in range(0, len(rest), max(len(given_out), 1)))
+        values += (rest[start : start + len(given_out)] for start in range(0, count, max(len(given_out), 1)))
     _give_out_rows(scope, given_out, values)
 
 
