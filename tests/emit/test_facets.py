@@ -76,6 +76,7 @@ FACETS = [
     ),
     facet(
         facets.WRITES_KEY,
+        facets.VERSIONS_KEY,
         operations=[
             {"operation": "OVERWRITE", "mode": "overwrite", "isPartial": True},
             {"operation": "INSERT", "isPartial": False, "outputMode": "append"},
@@ -239,6 +240,7 @@ def test_the_readme_shows_each_facet_with_a_valid_example() -> None:
         facets.UNKNOWN_DATASETS_KEY,
         facets.UNREAD_PLANS_KEY,
         facets.WRITES_KEY,
+        facets.VERSIONS_KEY,
         facets.REDUCED_KEY,
         facets.STATUS_KEY,
     }

@@ -253,7 +253,9 @@ class Entity:
             self.filled_parts.clear()
             self.lifecycle = None
         partition, read = read.dataset.partition, structs.replace(read, dataset=read.dataset.whole)
-        is_apart = all(are_apart(partition, filled) for filled in self.filled_parts)
+        # The log does not say to which branch the task wrote.
+        is_of_main = without_branch(partition) == partition
+        is_apart = is_of_main and all(are_apart(partition, filled) for filled in self.filled_parts)
         if self.is_filled and not is_apart and not self.is_older(read.versions):
             self.later_versions |= read.versions
         if self.is_own_content(partition) and not self.is_older(read.versions):

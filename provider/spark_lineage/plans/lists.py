@@ -94,9 +94,6 @@ def outputs(text: str, size: int | None = None) -> list[Defined] | None:
     inner = _inner(text)
     if not inner:
         return None if inner is None or size else []
-    if size is None and inner.count("`") % 2:
-        # It belongs to a name, and stands between no two others.
-        return None
     parts = [defined(part) for part in arguments(inner)]
     found = [part for part in parts if part is not None]
     if len(found) == len(parts) and (size is None or (len(parts) == size and _is_balanced(inner))):
