@@ -74,9 +74,9 @@ FACETS = [
         evidence=["listener"],
         collectedFrom=["directory", "event_log", "history"],
     ),
+    facet(facets.VERSIONS_KEY, versions=["1", "3"]),
     facet(
         facets.WRITES_KEY,
-        facets.VERSIONS_KEY,
         operations=[
             {"operation": "OVERWRITE", "mode": "overwrite", "isPartial": True},
             {"operation": "INSERT", "isPartial": False, "outputMode": "append"},
