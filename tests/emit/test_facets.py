@@ -32,6 +32,7 @@ OPENLINEAGE = {
         },
         "RunFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
         "JobFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
+        "InputDatasetFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
         "OutputDatasetFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
     },
 }
