@@ -10,7 +10,7 @@ from spark_lineage.merge import state
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import IDENTITY, Symlink, TaskLineage
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.partitions import are_apart, branch, is_whole, is_within, partition_below
+from spark_lineage.merge.partitions import are_apart, branch, column_value, is_whole, is_within, partition_below
 from spark_lineage.naming.identity import DatasetName
 
 SALES = DatasetName("file", "/lake/sales")
@@ -61,6 +61,8 @@ def test_partition_below_path_is_what_follows_its_dataset(path: str, expected: s
         ("day=1/region=eu", "region=us", True),
         ("day=a%20b", "day=a b", False),
         ("2026/01", "2026/02", True),
+        (column_value("day", "2026/01"), "day=2026%2F01", False),
+        (column_value("day", "2026/01"), "day=2026%2F02", True),
         ("", "day=1", False),
         (branch("fix"), "", True),
         (branch("main"), "", False),

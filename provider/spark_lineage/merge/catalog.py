@@ -39,8 +39,9 @@ class Bindings:
     def __init__(self) -> None:
         self.entities: list[Entity] = []
         self._by_name: dict[DatasetName, Entity] = {}
-        # Tables by the database and name that commands give them, which no symlink has for a table with a place.
+        # The names of tables that were given another place.
         self._moved: set[DatasetName] = set()
+        # Tables by the database and name that commands give them, which no symlink has for a table with a place.
         self._by_command: dict[tuple[str, ...], Entity] = {}
 
     def find(self, observed: Observed) -> Entity:
@@ -61,7 +62,7 @@ class Bindings:
 
     def known(self, name: DatasetName) -> Entity | None:
         """Return what a name means: the dataset of that name, or what the task has written that the path lies in."""
-        return self._by_name.get(name.whole) or self.written_around(name.whole)
+        return self._by_name.get(name.whole) or self.written_around(name)
 
     def written_around(self, name: DatasetName) -> Entity | None:
         """Return what the task has written that this path, which means no dataset of its own, lies in."""
@@ -120,12 +121,12 @@ class Bindings:
         """Return the table that a command names, perhaps without its database; Spark's catalogs ignore case."""
         if path := _PATH_TABLE.fullmatch(name):
             return next((entity for known, entity in self._by_name.items() if _is_at(known, path["path"])), None)
-        wanted = list(_short(name))
-        if (declared := self._by_command.get(_short(name))) is not None and not declared.current.is_dropped:
+        wanted = _short(name)
+        if (declared := self._by_command.get(wanted)) is not None and not declared.current.is_dropped:
             return declared.current
         for entity in self.entities:
             names = [link.name.casefold().split(".") for link in tables(entity.symlinks)]
-            if not entity.is_dropped and any(parts[-len(wanted) :] == wanted for parts in names):
+            if not entity.is_dropped and any(tuple(parts[-len(wanted) :]) == wanted for parts in names):
                 return entity
         return None
 
@@ -259,9 +260,10 @@ class CatalogJournal:
     def has_made(self, table: Observed) -> bool:
         """Whether a command of the task has made a table, by its name or its place."""
         names = {_short(link.name) for link in table.tables}
-        made = [one for one in self.changes if one.change == "CREATE" and one.object_type == "TABLE"]
         return any(
-            one.dataset == table.dataset.whole or _short(one.name) in names for one in made if not one.is_ignored
+            one.dataset == table.dataset.whole or _short(one.name) in names
+            for one in self.changes
+            if (one.change, one.object_type) == ("CREATE", "TABLE") and not one.is_ignored
         )
 
     def locate(self, observed: Observed) -> None:

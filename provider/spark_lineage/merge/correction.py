@@ -12,7 +12,8 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import PUSHED_JOIN, CatalogStatement, Execution, is_hidden, topic_of, unnamed_part
 from spark_lineage.merge.lineage import IDENTITY, SchemaField
-from spark_lineage.merge.observed import Edge, Observed, by_name, join, keep_edges, renamed, with_sources
+from spark_lineage.merge.observed import Edge, Observed, by_name, in_partition, join, keep_edges, renamed, with_sources
+from spark_lineage.merge.partitions import column_value, joined
 from spark_lineage.merge.query_tables import UNREAD_QUERY, with_queries
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, RDD_JOB, STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
@@ -158,10 +159,9 @@ def run_of(execution: Execution) -> RunState:
 
 def _in_partition(outputs: tuple[Observed, ...], execution: Execution) -> tuple[Observed, ...]:
     """Return outputs as the static partition that a command writes."""
-    if not execution.partition:
-        return outputs
-    partition = "/".join(execution.partition)
-    return tuple(structs.replace(one, dataset=structs.replace(one.dataset, partition=partition)) for one in outputs)
+    columns = (each.partition("=") for each in execution.partition)
+    partition = joined(*(column_value(column, value) for column, _, value in columns))
+    return tuple(in_partition(one, partition) for one in outputs)
 
 
 def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) -> Execution:
@@ -253,18 +253,12 @@ def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -
     found: dict[DatasetName, DatasetName] = {}
     for read in logged:
         if read.dataset.whole not in known:
-            ways = [
-                place
+            ways = (
+                places.get(link.dataset) or left.get(link.name) or left.get(f"/{link.name.rpartition('.')[2]}")
                 for link in read.tables
-                for place in (
-                    places.get(link.dataset),
-                    left.get(link.name),
-                    left.get(f"/{link.name.rpartition('.')[2]}"),
-                )
-                if place
-            ]
-            if ways:
-                found[read.dataset] = structs.replace(ways[0], partition=read.dataset.partition)
+            )
+            if place := next(filter(None, ways), None):
+                found[read.dataset] = structs.replace(place, partition=read.dataset.partition)
     return found
 
 

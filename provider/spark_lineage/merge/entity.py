@@ -18,7 +18,7 @@ from spark_lineage.merge.lineage import (
     Write,
 )
 from spark_lineage.merge.observed import Observed, combine, join_one, table_name
-from spark_lineage.merge.partitions import are_apart, is_whole, is_within, without_branch
+from spark_lineage.merge.partitions import are_apart, is_whole, is_within, joined, without_branch
 from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName
 
@@ -177,7 +177,7 @@ class Entity:
         """
         if not self.is_filled or self.is_own or self.is_replaced:
             return self.is_filled
-        if self.is_added_to and is_whole(partition):
+        if self.table_name is not None and not (self.is_made or self.is_moved) and is_whole(partition):
             return False
         return not all(are_apart(partition, filled) for filled in self.filled_parts)
 
@@ -189,7 +189,7 @@ class Entity:
         written = self.written_versions
         if not versions or not written or "" in written:
             return False
-        if all(version.isdigit() and len(version) < _SNAPSHOT_DIGITS for version in (*versions, *written)):
+        if _are_counted((*versions, *written)):
             return max(map(int, versions)) < min(map(int, written))
         return written.isdisjoint(versions)
 
@@ -203,11 +203,6 @@ class Entity:
     def has_others_versions(self) -> bool:
         """Whether it was read in more versions, after the task had written it, than the task made of it."""
         return self.is_filled and len(self.later_versions) > self.write_count
-
-    @property
-    def is_added_to(self) -> bool:
-        """Whether all that the task did to a table of a catalog left other rows of it."""
-        return self.table_name is not None and not (self.is_made or self.is_moved)
 
     def content_of(self, partition: str) -> Content:
         """Return what the task has put into a partition of it."""
@@ -256,9 +251,10 @@ class Entity:
         # The log does not say to which branch the task wrote.
         is_of_main = without_branch(partition) == partition
         is_apart = is_of_main and all(are_apart(partition, filled) for filled in self.filled_parts)
-        if self.is_filled and not is_apart and not self.is_older(read.versions):
+        is_older = self.is_older(read.versions)
+        if self.is_filled and not is_apart and not is_older:
             self.later_versions |= read.versions
-        if self.is_own_content(partition) and not self.is_older(read.versions):
+        if self.is_own_content(partition) and not is_older:
             self.is_unconfirmed = False
             if read.versions:
                 self.own_read = _joined(self.own_read, read)
@@ -296,7 +292,7 @@ class Entity:
         if lifecycle in _REPLACING:
             self._replace(how.execution, partition, is_repeated=is_repeated)
         # All rows that are written may be of one partition, whatever they replace.
-        partition = "/".join(filter(None, (partition, *how.execution.constants)))
+        partition = joined(partition, *how.execution.constants)
         # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
         is_counted = write.statistics is not None or not (write.edges or fed_by or how.is_unconfirmed)
         writes = (how.write,) if how.write is not None else ()
@@ -438,8 +434,12 @@ class Entity:
 
 def _next(versions: Collection[str]) -> str:
     """Return the least version of Delta that a write makes of a table that it has read, empty where none was read."""
-    is_counted = all(version.isdigit() and len(version) < _SNAPSHOT_DIGITS for version in versions)
-    return str(max(map(int, versions)) + 1) if versions and is_counted else ""
+    return str(max(map(int, versions)) + 1) if versions and _are_counted(versions) else ""
+
+
+def _are_counted(versions: Collection[str]) -> bool:
+    """Whether versions are numbers that grow, as Delta's, and no ids."""
+    return all(version.isdigit() and len(version) < _SNAPSHOT_DIGITS for version in versions)
 
 
 def _filled(first: Observed, other: Observed) -> Observed:

@@ -223,7 +223,7 @@ def _is_metadata(dataset: Dataset) -> bool:
     """Whether it is what Iceberg keeps of a table, which the listener gives the place of the table (``db.t.files``)."""
     links = dataset.facets.symlinks.identifiers if dataset.facets and dataset.facets.symlinks else frozenset()
     parts = [link.name.split(".") for link in links]
-    table = dataset.name.rpartition("/")[2].rpartition(".")[2]
+    table = _last_part(dataset.name)
     return bool(parts) and all(
         len(each) > 1 and each[-2] == table and METADATA_TABLE.fullmatch(each[-1].casefold()) for each in parts
     )
@@ -247,7 +247,7 @@ def _observe(dataset: Dataset) -> Observed:
     edges = _edges(facets.columnLineage) if facets.columnLineage else ()
     name, symlinks = _without_branch(_name(dataset), facets.symlinks.identifiers if facets.symlinks else frozenset())
     # The version of a branch that is written is that of main.
-    is_known = facets.version is not None and not (name.partition and dataset.outputFacets is not None)
+    version = None if name.partition and dataset.outputFacets is not None else facets.version
     return Observed(
         dataset=name,
         symlinks=symlinks,
@@ -258,7 +258,7 @@ def _observe(dataset: Dataset) -> Observed:
         ),
         storage=Storage(*structs.astuple(facets.storage)) if facets.storage else None,
         catalog=Catalog(*structs.astuple(facets.catalog)) if facets.catalog else None,
-        versions=frozenset((facets.version.datasetVersion,)) if facets.version and is_known else frozenset(),
+        versions=frozenset((version.datasetVersion,)) if version else frozenset(),
         lifecycles=frozenset((lifecycle.lifecycleStateChange,)) if lifecycle else frozenset(),
         previous_name=lifecycle.previousIdentifier if lifecycle else None,
         edges=frozenset(edge for edge in edges if edge[2] not in steering),
@@ -268,16 +268,21 @@ def _observe(dataset: Dataset) -> Observed:
 
 def _without_branch(name: DatasetName, symlinks: frozenset[Symlink]) -> tuple[DatasetName, frozenset[Symlink]]:
     """Return a table of Iceberg and its names without the branch, tag or snapshot that they end with."""
-    table = name.name.rpartition("/")[2].rpartition(".")[2]
+    table = _last_part(name.name)
     partition, links = name.partition, set()
     for link in symlinks:
         match = _SELECTED.fullmatch(link.name)
-        if match and match["table"].rpartition(".")[2] == table:
+        if match and _last_part(match["table"]) == table:
             partition = branch(match["branch"]) if match["branch"] else partition
             links.add(structs.replace(link, name=match["table"]))
         else:
             links.add(link)
     return DatasetName(name.namespace, name.name, partition), frozenset(links)
+
+
+def _last_part(name: str) -> str:
+    """Return the name of a table without its catalog, database or directory."""
+    return name.rpartition("/")[2].rpartition(".")[2]
 
 
 def _name(dataset: Dataset) -> DatasetName:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from spark_lineage.merge.lineage import Catalog, ColumnChange, SchemaField, Statistics, Storage, Symlink, Transformation
-from spark_lineage.merge.partitions import partition_below
+from spark_lineage.merge.partitions import joined, partition_below
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
 from spark_lineage.naming.options import Naming
 
@@ -139,7 +139,7 @@ def named(observed: Iterable[Observed], naming: Naming) -> tuple[Observed, ...]:
         new = naming.name(former.namespace, former.name)
         partition = former.partition
         if new.name != former.name and is_path_namespace(new.namespace):
-            partition = "/".join(filter(None, (partition_below(new, former.name), partition)))
+            partition = joined(partition_below(new, former.name), partition)
         return DatasetName(new.namespace, new.name, partition) if partition else new
 
     def symlink(link: Symlink) -> Symlink:
@@ -166,6 +166,11 @@ def named(observed: Iterable[Observed], naming: Naming) -> tuple[Observed, ...]:
 def renamed(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed:
     """Return a dataset by the name that it has in ``names``, if any."""
     return structs.replace(one, dataset=names[one.dataset]) if one.dataset in names else one
+
+
+def in_partition(one: Observed, partition: str) -> Observed:
+    """Return a dataset of which one partition alone is read or written."""
+    return structs.replace(one, dataset=structs.replace(one.dataset, partition=partition)) if partition else one
 
 
 def with_sources(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed:

@@ -26,7 +26,17 @@ def partition_below(dataset: DatasetName, path: str) -> str:
 
 def branch(name: str) -> str:
     """Return what stands for a branch of a table (Iceberg's) as a partition; empty for the one that all tables have."""
-    return "" if name == _MAIN else f"{_BRANCH}={quote(name, safe='')}"
+    return "" if name == _MAIN else column_value(_BRANCH, name)
+
+
+def column_value(column: str, value: str) -> str:
+    """Return the partition of the rows that have a value in a column; the value may hold a slash."""
+    return f"{column}={quote(value, safe='')}"
+
+
+def joined(*partitions: str) -> str:
+    """Return the partition of the rows that are in several, of which some may be the whole."""
+    return "/".join(filter(None, partitions))
 
 
 @lru_cache(maxsize=1024)
@@ -44,7 +54,7 @@ def _values(partition: str) -> Mapping[str, str]:
 
 def without_branch(partition: str) -> str:
     """Return a partition of any branch."""
-    return "/".join(part for part in partition.split("/") if not part.startswith(f"{_BRANCH}="))
+    return joined(*(part for part in partition.split("/") if not part.startswith(f"{_BRANCH}=")))
 
 
 def is_whole(partition: str) -> bool:

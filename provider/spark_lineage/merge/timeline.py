@@ -138,18 +138,13 @@ class Timeline:
         if table is not None and statement.change == "RENAME":
             # It had another name again, or had gone, when the listener looked it up.
             return [self._rename(run_id, under_new_name(table, statement.new_name), table.name)]
-        if table is not None and statement.change == "ALTER":
-            if is_move(statement):
-                return self._move(run_id, table, statement)
+        if table is not None and statement.change == "ALTER" and not is_move(statement):
             altered = Observed(table.name, lifecycles=frozenset({"ALTER"}))
             return [self._write_one(run_id, outcome, altered)]
         self._forget(self.journal.command(self._evidence.runs[run_id], statement, self._bindings))
-        return []
-
-    def _move(self, run_id: str, table: Entity, statement: CatalogStatement) -> list[Entity]:
-        """Give the name of a table to another place; what was there before stays in its directory."""
-        self.journal.command(self._evidence.runs[run_id], statement, self._bindings)
-        self._bindings.unname(table)
+        if table is not None and is_move(statement):
+            # What was there before stays in its directory.
+            self._bindings.unname(table)
         return []
 
     def _write_one(self, run_id: str, outcome: RunOutcome, write: Observed) -> Entity:
@@ -184,7 +179,7 @@ class Timeline:
             entity.add_attempt("unfinished", is_destroyed=is_destroyed(run, write))
             return entity
         entity.is_observed |= not is_declared
-        entity.is_made |= self.journal.has_made(write)
+        entity.is_made = entity.is_made or self.journal.has_made(write)
         if "ALTER" in write.lifecycles and statement is not None:
             entity.is_moved |= is_move(statement)
             write = _altered(write, entity, statement)

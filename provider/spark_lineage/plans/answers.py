@@ -28,7 +28,10 @@ _PUSHED = re.compile(r"agg_func_\d+")
 _FUNCTION = re.compile(r"(?:min|max|count)\((?P<column>.*)\)", re.DOTALL)
 _LEAST_OR_GREATEST = re.compile(r"(?:min|max)\((?P<column>.*)\)", re.DOTALL)
 _ALL, _COUNTS = "*", frozenset({"count(1)", "count(*)"})
-_DELTA_STATE = re.compile(r"Scan ExistingRDD Delta Table State.* - (?P<location>.*)/_delta_log\s*", re.DOTALL)
+DELTA_STATE = re.compile(
+    r"Scan ExistingRDD Delta Table State.* #(?P<version>\d+) - (?P<location>.*)/_delta_log\s*", re.DOTALL
+)
+"""A leaf that reads the state of a table of Delta in one of its versions."""
 _PHYSICAL = re.compile(r"col-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DELTA_COUNT = frozenset({"numLogicalRecords", "countNonEmptyFiles"})
 _COMPLETE, _LEAST, _GREATEST = "complete_", "min_", "max_"
@@ -56,7 +59,7 @@ def delta_answer(plan: Plan, traced: Traced, at: Callable[[str], Observed]) -> A
     names = {column.name for column in traced.columns}
     ends = {name.removeprefix(_COMPLETE) for name in names if name.startswith(_COMPLETE)}
     columns = frozenset(column for column in ends if {_LEAST + column, _GREATEST + column} <= names)
-    places = [match["location"] for node in plan.walk() if (match := _DELTA_STATE.fullmatch(node.name))]
+    places = [match["location"] for node in plan.walk() if (match := DELTA_STATE.fullmatch(node.name))]
     is_answer = names >= _DELTA_COUNT or (bool(columns) and len(columns) * 3 == len(names))
     # A table whose columns are mapped calls them by other names in its files.
     known = frozenset(column for column in columns if not _PHYSICAL.fullmatch(column))

@@ -32,7 +32,7 @@ _V2_CHANGES = re.compile(
     r"|(?:Add|Drop|Replace)PartitionField|(?:Set|Drop)IdentifierFields|SetWriteDistributionAndOrdering"
 )
 _IS_PARTITION = re.compile(PARTITION).fullmatch
-_DELTA = re.compile(r"Delta\[version=-?\d+, (?P<location>[^\]]+)\]")
+DELTA = re.compile(r"Delta\[version=(?P<version>-?\d+), (?P<location>[^\]]+)\]")
 _CATALOG_TABLE = re.compile(r"^Location: (?P<location>\S.*)$", re.MULTILINE)
 _CATALOG_NAME = re.compile(
     r"CatalogTable\(\n(?:Catalog: (?P<catalog>.*)\n)?Database: (?P<database>.*)\nTable: (?P<table>.*)\n"
@@ -72,6 +72,12 @@ _ROW_PLACE = f"{hidden('_pos')}#"
 _DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
 # Its source is printed as an object without a name.
 _CLONE = re.compile(r"CloneTableCommand \S+, (?:`\S+|None|\S+), (?P<location>\S+), (?:Create|Replace)")
+TAKEN_OVER = "CALL: the files that a table takes over"
+"""What is counted of each table whose files come from elsewhere: ``add_files``, ``snapshot`` and ``migrate``."""
+# A call is no SQL execution. Those that it runs (org.apache.iceberg.spark.SparkTableUtil) look for files that the table
+# has already, in its metadata table `entries`, and then write manifests; none names the files.
+_TAKEN_PARTITIONS = "org.apache.iceberg.spark.SparkTableUtil$SparkPartition"
+_ENTRIES = re.compile(r"BatchScan (?P<table>\S+)\.entries\b")
 _DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
 _BY_EXPRESSION = "OverwriteByExpression"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -177,6 +183,21 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     )
 
 
+def taking_over(plan: Plan, tables: Tables) -> Command | None:
+    """Return the call of which a plan writes the manifests, None for other plans.
+
+    Its target is the table whose entries were looked through before, which not every call does.
+    """
+    if not any(_TAKEN_PARTITIONS in node.fields.get("Arguments", "") for node in plan.walk()):
+        return None
+    entries = next((match for node in plan.walk() if (match := _ENTRIES.match(node.name))), None)
+    if entries is not None:
+        tables.looked_through = tables.named(entries["table"])
+        return None
+    table, tables.looked_through = tables.looked_through, None
+    return Command("Call", "Append", target=table)
+
+
 def _mode(name: str, text: str, hive_overwrites: str | None) -> str:
     if "Overwrite" in name or hive_overwrites == "true":
         return "Overwrite"
@@ -233,7 +254,7 @@ def _delta_target(node: Node, text: str, tables: Tables) -> Observed | None:
     aliases = (each.fields.get("Arguments", "") for each in node.walk() if each.name == "SubqueryAlias")
     named = (*filter(IDENTIFIER.fullmatch, arguments(text)), *(alias for alias in aliases if "." in alias))
     table = next(iter(named), "")
-    delta = _DELTA.search(text)
+    delta = DELTA.search(text)
     is_path = delta is not None and "`" in table and "/" in table
     # Delta 3.3 prints no place of a DELETE: it is known by the files that it reads.
     return _at(delta, "" if is_path else table, tables) if delta or table else Observed(UNNAMED_TARGET)

@@ -7,25 +7,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
-from urllib.parse import quote
 
 from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import LINES, Edge, Observed, by_name
+from spark_lineage.merge.partitions import column_value
 from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.plans import kafka
-from spark_lineage.plans.adoption import TAKEN_OVER, taken_over
-from spark_lineage.plans.answers import delta_answer
+from spark_lineage.plans.answers import DELTA_STATE, delta_answer
 from spark_lineage.plans.commands import (
     CLONE,
+    DELTA,
+    TAKEN_OVER,
     UNNAMED_TARGET,
     Command,
     command_node,
     described,
     read_command,
     several_commands,
+    taking_over,
     unwrapped,
 )
 from spark_lineage.plans.event_log_lines import Source
@@ -57,11 +59,6 @@ _ACTIONS = (frozenset({"dataChange", "partitionValues"}), frozenset({"add", "rem
 _ID = re.compile(r"#(\d+)")
 _DELTA_CATALOG = re.compile(
     r"org\.apache\.spark\.sql\.delta\.catalog\.DeltaCatalog@.*TableSpec\(.*?Some\(delta\)", re.DOTALL
-)
-_DELTA_STATE = re.compile(
-    r"Scan ExistingRDD Delta Table State.* #(?P<version>\d+) - (?P<log>.*)/_delta_log"
-    r"|\bDelta\[version=(?P<changed>\d+), (?P<table>[^\]]+)\]",
-    re.DOTALL,
 )
 _LITERAL = re.compile(r"(?!null\Z)[\w.:+-]+(?: [\w.:+-]+)*")
 _EXISTING_RDD = "Scan ExistingRDD"
@@ -132,7 +129,7 @@ class PlanContent:
     def constants(self) -> tuple[str, ...]:
         """The columns that have one value in all rows that it writes: ``("day=1",)``."""
         columns = ((column.name, self.literals.get(column.id)) for column in self.traced.columns)
-        return tuple(f"{name}={quote(value)}" for name, value in columns if value is not None)
+        return tuple(column_value(name, value) for name, value in columns if value is not None)
 
     @property
     def outputs(self) -> tuple[Observed, ...]:
@@ -254,9 +251,10 @@ def read_plan(
         return PlanContent()
     complete_locations(plan, located)
     tables.answers.find(plan, root_id, lambda: {one.dataset for one in read_by(plan, tables)})
-    name, arguments_text = described(plan)
-    is_of_delta = name == CLONE or bool(_DELTA_CATALOG.match(arguments_text))
-    content = replace(_read(plan, tables, batch, configs), states=_states(plan, tables), is_of_delta=is_of_delta)
+    name, command_text = described(plan)
+    is_of_delta = name == CLONE or bool(_DELTA_CATALOG.match(command_text))
+    states = _states(plan, command_text, tables)
+    content = replace(_read(plan, tables, batch, configs), states=states, is_of_delta=is_of_delta)
     if answer := delta_answer(plan, content.traced, tables.at):
         tables.answers.add(root_id, answer)
     return content
@@ -306,8 +304,8 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
-    if (adopting := taken_over(plan, tables)) is not None:
-        return PlanContent(Command("Call", "Append", target=next(iter(adopting), None)), unread=(TAKEN_OVER,))
+    if (command := taking_over(plan, tables)) is not None:
+        return PlanContent(command, unread=(TAKEN_OVER,))
     traced = _traced(plan, tables, batch)
     is_of_batch = bool(batch.columns) and any(node.name == _EXISTING_RDD for node in plan.walk())
     alone = _traced(plan, tables, UNTRACED) if is_of_batch else UNTRACED
@@ -333,12 +331,13 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
     )
 
 
-def _states(plan: Plan, tables: Tables) -> frozenset[tuple[DatasetName, str]]:
+def _states(plan: Plan, command_text: str, tables: Tables) -> frozenset[tuple[DatasetName, str]]:
     """Return the versions of Delta's tables of which a plan reads the state, or that its command changes."""
-    texts = [described(plan)[1], *(node.name for node in plan.walk() if not node.children)]
-    found = (match for text in texts for match in _DELTA_STATE.finditer(text))
+    leaves = (DELTA_STATE.fullmatch(node.name) for node in plan.walk() if not node.children)
+    found = (match for match in (*leaves, *DELTA.finditer(command_text)) if match)
+    # A table that is not there yet has the version -1.
     return frozenset(
-        (tables.at(match["log"] or match["table"]).dataset, match["version"] or match["changed"]) for match in found
+        (tables.at(match["location"]).dataset, match["version"]) for match in found if match["version"][0] != "-"
     )
 
 

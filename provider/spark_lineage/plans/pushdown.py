@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from urllib.parse import quote
 
 from spark_lineage.merge.execution import PUSHED_JOIN
 from spark_lineage.merge.lineage import IDENTITY, Transformation
+from spark_lineage.merge.partitions import column_value, joined
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.expressions import AGGREGATION
 from spark_lineage.plans.names import plain
@@ -67,7 +67,7 @@ def partition_of(node: Node) -> str:
     for pattern, text in ((_EQUAL, filters), (_ICEBERG_EQUAL, plain(iceberg["filters"]) if iceberg else "")):
         for match in pattern.finditer(text):
             found.setdefault(match["column"], set()).add(match["value"])
-    return "/".join(f"{column}={quote(*values)}" for column, values in found.items() if len(values) == 1)
+    return joined(*(column_value(column, *values) for column, values in found.items() if len(values) == 1))
 
 
 def read_pushed(node: Node, datasets: Sequence[DatasetName], columns: Sequence[Sources]) -> Read:

@@ -86,8 +86,8 @@ def made(
     statement = content.statement
     first = "0" if content.command.name == CLONE else ""
     known = {*touched, *(name for name, version in states if version != first)}
-    is_replaced = statement is None or statement.change != "OVERWRITE" or not content.is_of_delta
-    if statement is None or is_replaced or any(output.dataset in known for output in outputs):
+    is_there = any(output.dataset in known for output in outputs)
+    if statement is None or statement.change != "OVERWRITE" or is_there or not content.is_of_delta:
         return statement, outputs
     new = tuple(structs.replace(one, lifecycles=frozenset({"CREATE"})) for one in outputs)
     return structs.replace(statement, change="CREATE"), new

@@ -11,8 +11,8 @@ from msgspec import structs
 from spark_lineage.merge.database_query import DECIDES, query_dataset, query_of
 from spark_lineage.merge.execution import CatalogStatement, hidden_table, unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink
-from spark_lineage.merge.observed import Observed, by_name
-from spark_lineage.merge.partitions import branch
+from spark_lineage.merge.observed import Observed, by_name, in_partition
+from spark_lineage.merge.partitions import branch, joined
 from spark_lineage.naming.identity import PARTITION, DatasetName, Spelling
 from spark_lineage.plans.answers import Answers
 from spark_lineage.plans.database_query import is_query, statement_of
@@ -321,8 +321,8 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C90
         if snapshot:
             found = structs.replace(found, versions=frozenset((snapshot["id"],)))
         of_branch = _BRANCH.search(node.description)
-        partitions = (branch(of_branch["name"]) if of_branch else "", partition_of(node))
-        return (_in_partition(found, "/".join(filter(None, partitions))),)
+        partition = joined(branch(of_branch["name"]) if of_branch else "", partition_of(node))
+        return (in_partition(found, partition),)
     if not (is_logical or jdbc):
         return ()
     # A relation numbers its columns in their order; a scan gives them out in another.
@@ -343,12 +343,8 @@ def _partitions(node: Node, paths: Sequence[str], table: str, tables: Tables) ->
     if not all(below):
         below = [partition_of(node)] * len(places)
     return by_name(
-        _in_partition(tables.at(place, table), partition) for place, partition in zip(places, below, strict=True)
+        in_partition(tables.at(place, table), partition) for place, partition in zip(places, below, strict=True)
     )
-
-
-def _in_partition(table: Observed, partition: str) -> Observed:
-    return structs.replace(table, dataset=structs.replace(table.dataset, partition=partition)) if partition else table
 
 
 def _hidden(node: Node) -> Observed:
