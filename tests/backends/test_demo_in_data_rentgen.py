@@ -53,7 +53,7 @@ with DAG("delivery", schedule=None):
     deliver()
 """
 
-pytestmark = [pytest.mark.spark, pytest.mark.truth]  # test_data_rentgen sends it what was recorded
+pytestmark = [pytest.mark.spark, pytest.mark.nightly]  # test_data_rentgen sends it what was recorded
 
 
 @dataclass

@@ -305,8 +305,8 @@ class Driver:
 
 
 @pytest.mark.spark
-@pytest.mark.truth
-@pytest.mark.parametrize("is_thorough", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("is_thorough", [False, True])
 def test_a_driver_starts_from_what_warm_has_kept(
     bench: Bench, fast_spark: FastSpark, tmp_path: Path, *, is_thorough: bool
 ) -> None:

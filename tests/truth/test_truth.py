@@ -21,18 +21,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 measure = importlib.import_module("measure")
 
 Measured = dict[str, Future[Any]]
-# Each change merges the recordings of these; a release runs them, too.
-NIGHTLY = frozenset({
-    "append_tables", "databases", "delta_caught", "delta_maintenance", "delta_merge", "delta_replace_where",
-    "delta_time_travel", "delta_update_delete", "delta_wide", "fail_analysis", "fail_between_writes", "fail_in_catalog",
-    "fail_in_thread", "fail_in_udf", "fail_overwrite_destroys", "fail_second_context", "fail_tables", "fan_out",
-    "formats", "hive_swap", "hundred_files", "jdbc_failed_in_driver", "jdbc_ignored", "jdbc_join_to_database",
-    "jdbc_query_and_partitions", "local_data", "medallion", "name_case", "nested", "own_output", "partition_overwrite",
-    "partition_paths", "rdds_of_frames", "reshape", "self_overwrite", "sql_chain", "stream_directories",
-    "stream_many_batches", "stream_many_queries", "stream_second_batch_fails", "subqueries", "temporary_table",
-    "threads", "windows", "written_twice", "zero_rows",
+# Each change merges the recordings of all, and runs these: a job for each kind of source, sink and end.
+EACH_CHANGE = frozenset({
+    "delta_stream", "fail_in_task", "fail_killed", "hive_tables", "jdbc_pushdown", "odd_paths", "rdds_into_frames",
+    "save_modes", "stream_foreach_batch", "two_sessions",
 })  # fmt: skip
-TO_RUN = [pytest.param(job, marks=[pytest.mark.nightly] * (job in NIGHTLY)) for job in measure.jobs_to_run()]
+TO_RUN = [pytest.param(job, marks=[pytest.mark.nightly] * (job not in EACH_CHANGE)) for job in measure.jobs_to_run()]
 
 
 @pytest.fixture(scope="module")

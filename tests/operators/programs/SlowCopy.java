@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession;
 
 /** Copies orders from CSV to Parquet, and ends only after a file has appeared. */
 public final class SlowCopy {
-    private static final int PATIENCE_SECONDS = 120;
+    private static final int PATIENCE_SECONDS = 600;
 
     public static void main(String[] args) throws InterruptedException {
         SparkSession spark = SparkSession.builder().getOrCreate();
