@@ -230,6 +230,23 @@ class TestMatching:
         ]
         assert outputs(program.lineage()) == ["/t"]
 
+    def test_two_contexts_that_share_a_run_both_count(self, program: Any) -> None:
+        contexts = {}
+        for context, table in (("local-1", "/t"), ("local-2", "/u")):
+            run_id = program.run(["/a"], [table])
+            program.log(run_id, is_failed=table == "/t")
+            contexts[run_id] = context
+        for event in program.events:
+            if (context := contexts.get(event["run"]["runId"])) is not None:
+                event["run"]["facets"]["spark_applicationDetails"] = {"applicationId": context}
+        program.executions = [
+            structs.replace(one, application_id=context)
+            for one, context in zip(program.executions, contexts.values(), strict=True)
+        ]
+        lineage = program.lineage()
+        assert (outputs(lineage), attempted(lineage)) == (["/u"], {"/t": "failed"})
+        assert [one.application_id for one in lineage.applications] == ["local-1", "local-2"]
+
     def test_events_without_an_application_id_are_those_of_the_only_log(self, program: Any) -> None:
         run_id = program.run(["/a"], ["/t"])
         program.log(run_id, is_failed=True)

@@ -50,7 +50,7 @@ def test_the_lineage_has_its_application_its_times_and_its_task() -> None:
 
 def test_where_a_listener_tells_of_applications_the_log_adds_none() -> None:
     state = folded(ENDED)
-    state.applications["listened"] = Application("listened", "ns", "job", application_id="app-1")
+    state.applications["listened", "app-1"] = Application("listened", "ns", "job", application_id="app-1")
     lineage = task_lineage(state, "COMPLETE")
     assert [one.run_id for one in lineage.applications] == ["listened"]
     assert (lineage.parent, lineage.started_at) == (None, None)

@@ -168,10 +168,11 @@ def _of_application(path: str, application: str, state: LineageState) -> Iterato
     parent = state.parents.get(application)
     run_id = None if parent is None else parent.run_id
     yield Part(path, application, run_id, encode_state(state), None, None)
-    known, run = state.applications.get(application), state.runs.get(application)
-    if known is not None and known.application_id is not None and run is not None:
+    if (run := state.runs.get(application)) is None:
+        return
+    for application_id in state.application_ids:
         # Listener and event log stamp its start with the time of one event of Spark's.
-        logged = logged_run_id(known.application_id, round(run.first * 1000))
+        logged = logged_run_id(application_id, round(run.first * 1000))
         yield Part(path, logged, run_id or application, None, None, None)
 
 

@@ -383,18 +383,20 @@ def matched(state: LineageState, logged: Mapping[_Key, Execution]) -> dict[str, 
     # Events may keep silent about their application's id.
     logs = {one.application_id for one in logged.values()}
     the_only = min(logs) if len(logs) == 1 else ""
+    known: dict[str, list[str]] = {}
+    for run_id, application_id in sorted(key for key in state.applications if key[1]):
+        known.setdefault(run_id, []).append(application_id)
     found: dict[str, Execution] = {}
     taken: set[_Key] = set()
     for run_id, run in sorted(state.runs.items()):
         if run.content.job_type == "APPLICATION" or run.content.is_declared:
             continue
         is_rdd = run.content.job_type == RDD_JOB
-        application = state.applications.get(run.content.parent_run_id)
-        application_id = (application and application.application_id) or the_only
         is_started = bool(run.seen & STARTED)
         moment = _milliseconds(run.first if is_started else run.last)
         candidates = [
             one
+            for application_id in known.get(run.content.parent_run_id, [the_only])
             for one in moments.get((application_id, is_started, moment), ())
             if one.key not in taken and (one.execution_id < 0) == is_rdd
         ]

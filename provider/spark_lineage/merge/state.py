@@ -75,15 +75,16 @@ class RunState(Struct, gc=False):
 class LineageState:
     """All that the events folded so far say.
 
-    ``applications`` holds what is known of a Spark application by its run id, ``parents`` what an application's run
-    names as its own parent, ``executions`` what its event log says, by ``Execution.key``, ``logged`` what that says of
-    the application itself, by application id and attempt, and ``transitions`` what is kept beside the lineage of a
-    launch of how it went.
+    ``applications`` holds what is known of a Spark application by its run id and its own id, empty where events do not
+    give it: two contexts of one program may share a run. ``parents`` holds what an application's run names as its own
+    parent, ``executions`` what its event log says, by ``Execution.key``, ``logged`` what that says of the application
+    itself, by application id and attempt, and ``transitions`` what is kept beside the lineage of a launch of how it
+    went.
     """
 
     def __init__(self) -> None:
         self.runs: dict[str, RunState] = {}
-        self.applications: dict[str, Application] = {}
+        self.applications: dict[tuple[str, str], Application] = {}
         self.parents: dict[str, ParentRun] = {}
         self.executions: dict[tuple[str, str, int], Execution] = {}
         self.logged: dict[tuple[str, str], LoggedApplication] = {}
@@ -172,7 +173,15 @@ class LineageState:
     @property
     def application_ids(self) -> set[str]:
         """The ids of the Spark applications that a listener reported."""
-        return {one.application_id for one in self.applications.values() if one.application_id is not None}
+        return {application_id for _, application_id in self.applications if application_id}
+
+    def applications_of(self, run_id: str) -> list[Application]:
+        """Return the applications of a run in the order of their ids, with what events without an id say of them."""
+        known = [self.applications[key] for key in sorted(self.applications) if key[0] == run_id]
+        # The empty id comes first.
+        if len(known) < 2 or known[0].application_id is not None:  # noqa: PLR2004 - nothing to join
+            return known
+        return [join_fields(one, known[0]) for one in known[1:]]
 
     def merge(self, other: LineageState) -> None:
         """Fold another state, as of another shard, into this one."""
@@ -226,8 +235,9 @@ class LineageState:
             self._join_parent(run_id, ParentRun(parent.run.runId, parent.job.namespace, parent.job.name))
 
     def _join_application(self, new: Application) -> None:
-        known = self.applications.get(new.run_id, new)
-        self.applications[new.run_id] = new if known == new else join_fields(known, new)
+        key = (new.run_id, new.application_id or "")
+        known = self.applications.get(key, new)
+        self.applications[key] = new if known == new else join_fields(known, new)
 
     def _join_parent(self, run_id: str, parent: ParentRun) -> None:
         self.parents[run_id] = max(self.parents.get(run_id, parent), parent)
@@ -310,7 +320,7 @@ def decode_state(content: bytes) -> LineageState:
     state.runs = {
         run_id: RunState(first, last, seen, contents[place]) for run_id, first, last, seen, place in stored.runs
     }
-    state.applications = {one.run_id: one for one in stored.applications}
+    state.applications = {(one.run_id, one.application_id or ""): one for one in stored.applications}
     state.parents = stored.parents
     state.executions = {one.key: one for one in stored.executions}
     state.logged = {one.key: one for one in stored.logged}

@@ -68,7 +68,8 @@ def task_lineage(
     names = {lineage.dataset for lineage in inputs}
     left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
-    applications = [application for run_id, application in state.applications.items() if run_id]
+    run_ids = {run_id for run_id, _ in state.applications if run_id}
+    applications = [one for run_id in run_ids for one in state.applications_of(run_id)]
     logged = state.unlistened()
     # Of several attempts the last says whether the application has ended.
     ends = {one.key[0]: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}
@@ -101,7 +102,7 @@ def task_lineage(
         unknown=counts.unknown(),
         unread=counts.unread(),
         actions=_actions(evidence, timeline, state, task_state, names) if has_actions else (),
-        applications=tuple(sorted(applications, key=attrgetter("run_id"))),
+        applications=tuple(sorted(applications, key=lambda one: (one.run_id, one.application_id or ""))),
         # Of several applications of a task, that of the last one by run id.
         parent=parents[max(parents)] if parents else None,
         started_at=utc(min(times)) if times else None,

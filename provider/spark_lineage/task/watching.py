@@ -280,7 +280,7 @@ class Watching:
 
 def begun_applications(state: LineageState) -> Iterator[StatusReport]:
     """The applications whose START has come; their end is not used, because it is always COMPLETE."""
-    for run_id, application in state.applications.items():
+    for run_id, application_id in state.applications:
         run = state.runs.get(run_id)
-        if application.application_id is not None and run is not None:
-            yield StatusReport("APPLICATION", application.application_id, "RUNNING", utc(run.first), SOURCE)
+        if application_id and run is not None:
+            yield StatusReport("APPLICATION", application_id, "RUNNING", utc(run.first), SOURCE)
