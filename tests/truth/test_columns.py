@@ -1,4 +1,7 @@
-"""No merged event names a column that no table has: the listener and the truth know all columns of an application."""
+"""Each merged event is valid, and names no column that no table has.
+
+The listener and the truth know all columns of an application.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lineage_backends.schemas import faults
 
 from spark_lineage.launch.directory import EVENTS_FILE
 
@@ -35,6 +39,25 @@ def columns(value: Any) -> Iterator[str]:
         yield from (source["field"] for source in (*sources, *lineage.get("dataset", ())))
 
 
+def without_schema(event: Any) -> Iterator[str]:
+    """Return the columns that column lineage names, and that the schema of their dataset does not have."""
+    schemas: dict[tuple[str, str], set[str]] = {}
+    for dataset in (*event["inputs"], *event["outputs"]):
+        fields = dataset.get("facets", {}).get("schema", {}).get("fields", ())
+        schemas.setdefault((dataset["namespace"], dataset["name"]), set()).update(
+            field["name"].casefold() for field in fields
+        )
+    for dataset in event["outputs"]:
+        lineage = dataset.get("facets", {}).get("columnLineage", {})
+        named = [(dataset, column) for column in lineage.get("fields", {})]
+        sources = (source for field in lineage.get("fields", {}).values() for source in field["inputFields"])
+        named += [(source, source["field"]) for source in (*sources, *lineage.get("dataset", ()))]
+        for one, column in named:
+            name = column.casefold()
+            if schemas[one["namespace"], one["name"]].isdisjoint({name, name.partition(".")[0]}):
+                yield f"{one['name']}: {column}"
+
+
 def stated(truth: Any) -> Iterator[str]:
     """Return the names of columns that the truth states: of outputs, and of what they are made from."""
     for output in truth.outputs.values():
@@ -54,13 +77,17 @@ def programs(job: str) -> list[Path]:
 
 @pytest.mark.parametrize("is_log_alone", [False, True], ids=["both", "log"])
 @pytest.mark.parametrize(("version", "job"), recordings.recordings())
-def test_event_of_recording_names_no_column_that_no_table_has(tmp_path, version, job, is_log_alone) -> None:
+def test_event_of_recording_is_valid_and_names_no_column_that_no_table_has(
+    tmp_path, version, job, is_log_alone
+) -> None:
     application = recordings.recorded(job, version, tmp_path)
     events = application.home / "lineage" / EVENTS_FILE
     lines = events.read_text().splitlines() if events.exists() else []
     known = {name.casefold() for line in lines for name in columns(json.loads(line))}
     known.update(name.casefold() for name in stated(truth_file.read_truth(job)))
-    named = set(columns(application.merged(is_log_alone=is_log_alone)))
+    event = application.merged(is_log_alone=is_log_alone)
+    assert (faults(event), [*without_schema(event)]) == ([], [])
+    named = set(columns(event))
     # A column that nothing reads stands in the program alone.
     text = "".join(path.read_text() for path in programs(job))
     unknown = {name for name in named - OWN if name.casefold() not in known}

@@ -168,7 +168,10 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
     content, described = entity.content, entity.described
     return DatasetLineage(
         dataset=entity.name,
-        schema=tuple(_typed(field, content.sources.get(field.name, ())) for field in described.schema),
+        schema=tuple(
+            _typed(field, content.sources.get(field.name, ()))
+            for field in _with_named(described.schema, content.sources)
+        ),
         symlinks=tuple(sorted(entity.symlinks)),
         storage=described.storage,
         catalog=described.catalog,
@@ -187,6 +190,13 @@ def _known(statistics: Statistics | None) -> Statistics | None:
     if statistics is not None and statistics.row_count and statistics.size == 0:
         return Statistics(statistics.row_count)
     return statistics
+
+
+def _with_named(schema: tuple[SchemaField, ...], named: Iterable[str | None]) -> tuple[SchemaField, ...]:
+    """Return a schema with the columns that a write has named and no evidence of the schema has, as MERGE adds some."""
+    known = {field.name.casefold() for field in schema}
+    new = (name for name in named if name and known.isdisjoint({name.casefold(), name.casefold().partition(".")[0]}))
+    return (*schema, *map(SchemaField, sorted(new))) if schema else schema
 
 
 def _typed(field: SchemaField, sources: Iterable[Source]) -> SchemaField:
