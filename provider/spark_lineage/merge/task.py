@@ -102,7 +102,7 @@ def task_lineage(
         unknown=counts.unknown(),
         unread=counts.unread(),
         actions=_actions(evidence, timeline, state, task_state, names) if has_actions else (),
-        applications=tuple(sorted(applications, key=lambda one: (one.run_id, one.application_id or ""))),
+        applications=tuple(sorted(applications, key=attrgetter("run_id"))),
         # Of several applications of a task, that of the last one by run id.
         parent=parents[max(parents)] if parents else None,
         started_at=utc(min(times)) if times else None,
