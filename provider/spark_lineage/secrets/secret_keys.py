@@ -138,7 +138,7 @@ _PLAIN = (
 _VALUE = re.compile(
     r"(?P<open>[bBuUrR]?\")(?P<double>(?:[^\"\\\n]|\\.|\"\")*+)"
     r"|(?P<open1>[bBuUrR]?')(?P<single>(?:[^'\\\n]|\\.|'')*+)"
-    r"|(?P<open2>(?P<escaped_quote>\\{1,8}[\"']))(?P<escaped>(?:(?!(?<!\\)(?P=escaped_quote))[^\n])*+)"
+    r"|(?P<open2>(?P<escaped_quote>\\{1,8}[\"']))(?P<escaped>(?:(?!(?<!\\)(?P=escaped_quote))[^\n])*)"
     r"|(?P<open3>\{)(?P<braces>[^}\n]*+)|(?P<open4>\[)(?P<brackets>[^\]\n]*+)|(?P<open5>\()(?P<parentheses>[^)\n]*+)"
     rf"|(?P<scheme>(?:Bearer|Basic|Digest|Negotiate|Token|ApiKey)[ \t]{{1,8}}|)(?P<plain>{_PLAIN})",
     re.IGNORECASE | re.MULTILINE,

@@ -74,7 +74,7 @@ _UNMISTAKABLE = re.compile(
 _SQL_LOGIN = re.compile(
     r"(?P<keep>\b(?:IDENTIFIED(?:\s{1,8}WITH\s{1,8}[^\s;]{1,64})?\s{1,8}(?:BY|AS)(?:\s{1,8}(?:PASSWORD|VALUES))?\s{1,8}"
     r"|PASSWORD(?:[ \t]{1,8}|[ \t]{1,8}FOR[ \t]{1,8}[^\s;]{1,128}[ \t]{0,8}=[ \t]{0,8})))"
-    r"(?P<quote>\\{0,8}[\"'])(?:(?!(?P=quote))[^\n]|(?P=quote){2})++(?P=quote)",
+    r"(?P<quote>\\{0,8}[\"'])(?:(?!(?P=quote))[^\n]|(?P=quote){2})+(?P=quote)",
     re.IGNORECASE,
 )
 # Without quotes it is prose, unless it is written in capitals or belongs to a statement.
@@ -86,17 +86,18 @@ _SQL_BARE_LOGIN = re.compile(
 _FLAG_LOGIN = re.compile(
     r"(?P<keep>(?:(?<![\w\-])--(?:proxy-)?user(?=[\s=,\"'\\])|\bcurl\b(?:(?!\bcurl\b)[^\n])*?[\s\"']-[A-Za-z]{0,8}[uU])"
     r"\\{0,8}[\"']?[ \t,=]*+(?P<quote>\\{0,8}[\"'])?(?!\d++:\d++(?![^\s\"'\\]))[^\s:\"',=/\\]{1,128}:(?!//))"
-    r"(?(quote)(?:(?!(?P=quote))[^\n])++|[^\s\"'\\]++)"
+    r"(?(quote)(?:(?!(?P=quote))[^\n])+|[^\s\"'\\]++)"
 )
 _SLACK_HOOK = re.compile(r"(?P<keep>hooks\.slack\.com/services/)[\w/\-]{8,}+", re.ASCII)
+# Python before 3.11.5 matches a lookahead wrong inside of a possessive group (python/cpython#106052): none is in one.
 # A CDATA section may hold "<"; one within another has none, which keeps the time linear.
 _SPACE = r"(?:\s|\\{1,8}[nrt])"  # also as JSON writes it
-_XML_VALUE = rf"{_SPACE}*+(?:<!\[CDATA\[(?P<cdata>(?:(?!\]\]>|<!\[CDATA\[).)++)\]\]>{_SPACE}*+|(?P<value>[^<]++))(?=</"
+_XML_VALUE = rf"{_SPACE}*+(?:<!\[CDATA\[(?P<cdata>(?:(?!\]\]>|<!\[CDATA\[).)+)\]\]>{_SPACE}*+|(?P<value>[^<]++))(?=</"
 _XML_ELEMENT = re.compile(rf"<(?P<key>[\w.:\-]++)(?P<attributes>[^<>]*+)>{_XML_VALUE})", re.DOTALL)
 _XML_PROPERTY = re.compile(
     rf"<(?P<tag>name|key)>(?P<key>[^<]++)(?P<attributes>)</(?P=tag)>{_SPACE}*+"
     # What else the property has.
-    r"(?:<(?!/?(?:name|key|value|string|property|dict)>)[^<>]*+>[^<]*+)*+"
+    r"(?:<(?!/?(?:name|key|value|string|property|dict)>)[^<>]*+>[^<]*+)*"
     rf"<(?P<kind>value|string)>{_XML_VALUE}(?P=kind)>)",
     re.DOTALL,
 )
