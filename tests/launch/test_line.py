@@ -23,6 +23,39 @@ def reason(line: bytes) -> str:
     return caught.value.reason
 
 
+SPARK = "https://github.com/OpenLineage/OpenLineage/tree/1.40.1/integration/spark"
+
+
+def made_by(integration: str, producer: str) -> bytes:
+    event = json.loads(GOOD) | {"producer": producer}
+    event["job"]["facets"]["jobType"]["integration"] = integration
+    return json.dumps(event).encode()
+
+
+@pytest.mark.parametrize(
+    ("integration", "producer", "expected"),
+    [
+        ("DBT", SPARK, "not of Spark: it is an event of 'DBT', as backends get them"),
+        ("airflow", SPARK, "not of Spark: it is an event of 'AIRFLOW', as backends get them"),
+        ("", SPARK.replace("spark", "flink"), "not of Spark: it is an event of 'FLINK', as backends get them"),
+        ("", SPARK.replace("spark", "hive/"), "not of Spark: it is an event of 'HIVE', as backends get them"),
+    ],
+)
+def test_decode_event_of_other_producer_is_set_aside_by_name(integration: str, producer: str, expected: str) -> None:
+    with pytest.raises(LineError) as caught:
+        LineDecoder().decode(made_by(integration, producer))
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize(
+    ("integration", "producer"),
+    [("SPARK", SPARK.replace("spark", "dbt")), ("", SPARK), ("", "https://example.com/mine")],
+)
+def test_decode_event_of_spark_or_unknown_producer_is_read(integration: str, producer: str) -> None:
+    event, *_ = LineDecoder().decode(made_by(integration, producer))
+    assert event.eventType == "START"
+
+
 def test_a_good_line() -> None:
     event, inputs, outputs = LineDecoder().decode(GOOD)
     assert event.eventType == "START"

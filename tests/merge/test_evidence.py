@@ -230,6 +230,14 @@ class TestMatching:
         ]
         assert outputs(program.lineage()) == ["/t"]
 
+    def test_without_an_event_of_the_application_its_job_is_the_parent_of_its_actions(self, program: Any) -> None:
+        run_id = program.run(["/a"], ["/t"])
+        program.events = [event for event in program.events if event["run"]["runId"] == run_id]
+        for event in program.events:
+            event["run"]["facets"]["spark_applicationDetails"] = {"applicationId": "local-1"}
+        (application,) = program.lineage().applications
+        assert (application.job_namespace, application.job_name, application.is_ended) == ("ns", "app", False)
+
     def test_two_contexts_that_share_a_run_both_count(self, program: Any) -> None:
         contexts = {}
         for context, table in (("local-1", "/t"), ("local-2", "/u")):

@@ -17,8 +17,9 @@ from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.transition import StatusTransition
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-# ``jobType.integration`` of the events of tasks and DAG runs.
-_AIRFLOW = "AIRFLOW"
+_SPARK = "SPARK"
+# Producers of OpenLineage's own repository are named by their directory, those of others by no rule.
+_INTEGRATION = re.compile(r"https?://[^?#]*/integration/(?P<name>\w{1,32})/?")
 # What the memo of dataset lists may hold, in bytes of JSON; it is dropped whole when full.
 _MEMO_BYTES = 4 * 1024 * 1024
 
@@ -77,15 +78,14 @@ class LineDecoder:
 
         :param line: one line without its newline
         :raises LineError: ``empty``, ``oversized``, ``not UTF-8``, ``not JSON`` (torn), ``not a RunEvent``, or ``not of
-            Spark`` for what has been merged already
+            Spark`` for other producers' events, and what has been merged already
         """
         if not line.isascii() or len(line) > MAX_LINE_BYTES:
             _check_text(line)
         try:
             event = _decode_event(line)
-            facets = event.job.facets
-            if facets is not None and facets.jobType is not None and facets.jobType.integration == _AIRFLOW:
-                raise LineError("not of Spark", "it is Airflow's event of a task or a DAG run, as backends get it")
+            if (integration := _integration(event)) != _SPARK:
+                raise LineError("not of Spark", f"it is an event of {integration[:32]!r}, as backends get them")
             # Consecutive events mostly repeat their predecessor: comparing is far cheaper than hashing.
             if event.inputs != self._last_inputs:
                 self._inputs = self._datasets(bytes(event.inputs))
@@ -133,6 +133,15 @@ def decode_transition(line: bytes) -> StatusTransition:
         raise LineError("not a StatusTransition", "its offset moves the time out of all years") from error
     except msgspec.DecodeError as error:
         raise _line_error(line, error, "StatusTransition") from error
+
+
+def _integration(event: RunEvent) -> str:
+    """Return what made an event, by the type of its job, else by its producer; Spark where neither says it."""
+    facets = event.job.facets
+    if facets is not None and facets.jobType is not None and facets.jobType.integration:
+        return facets.jobType.integration.upper()
+    match = _INTEGRATION.fullmatch(event.producer)
+    return match["name"].upper() if match else _SPARK
 
 
 class LineSplitter:

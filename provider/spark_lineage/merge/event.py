@@ -109,6 +109,7 @@ class RunEvent(Struct, gc=False):
     eventTime: AwareTime
     run: Run
     job: Job
+    producer: str = ""
     eventType: EventType | None = None
     inputs: Raw = Raw(b"[]")
     outputs: Raw = Raw(b"[]")

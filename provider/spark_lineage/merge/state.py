@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Struct, structs
 
-from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, JobTypeFacet, RunEvent, RunFacets
+from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, Job, JobTypeFacet, RunEvent, RunFacets
 from spark_lineage.merge.execution import Execution, LoggedApplication, join_executions
 from spark_lineage.merge.lineage import Application, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
@@ -31,6 +31,7 @@ RDD_JOB = "RDD_JOB"
 # The job type of what the program or the DAG says itself.
 _DECLARED = "DECLARED"
 _NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
+_NO_JOB = Job("", "")
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
 FORMAT = 6
@@ -216,11 +217,15 @@ class LineageState:
     def _add_application(self, event: RunEvent, facets: RunFacets, run_id: str, *, is_application: bool) -> None:
         details = facets.spark_applicationDetails or ApplicationFacet()
         engine = facets.processing_engine or EngineFacet()
+        job = event.job
+        if not is_application:
+            # The parent of an action is its application.
+            job = facets.parent.job if facets.parent is not None else _NO_JOB
         self._join_application(
             Application(
                 run_id=run_id,
-                job_namespace=event.job.namespace if is_application else "",
-                job_name=event.job.name if is_application else "",
+                job_namespace=job.namespace,
+                job_name=job.name,
                 application_id=details.applicationId,
                 spark_version=engine.version,
                 adapter_version=engine.openlineageAdapterVersion,
