@@ -152,7 +152,7 @@ class Background:
         self.started.append(process)
         return process
 
-    def wait_for(self, what: str, found: Callable[[], Found], seconds: float = 90) -> Found:
+    def wait_for(self, what: str, found: Callable[[], Found], seconds: float = 300) -> Found:
         """Poll until ``found`` gives something true, and give that; fail at the end of the time."""
         deadline = time.monotonic() + seconds
         while not (result := found()):

@@ -162,7 +162,7 @@ class Processes:
         found = self.wait_for(f"{pattern} in the log of {name}", lambda: re.search(pattern, self.log(name)), seconds)
         return str(found[1])
 
-    def wait_for(self, what: str, found: Callable[[], Found], seconds: float = 300) -> Found:
+    def wait_for(self, what: str, found: Callable[[], Found], seconds: float = 120) -> Found:
         deadline = time.monotonic() + seconds
         while not (result := found()):
             logs = "\n".join(f"==> {one.name} <==\n{self.log(one.stem)[-3000:]}" for one in self.folder.glob("*.log"))
