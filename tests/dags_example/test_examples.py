@@ -45,7 +45,7 @@ def ran(executing_airflow: Any, background: Any) -> Any:
         with closing(sqlite3.connect(f"file:{home}/airflow.db?mode=ro", uri=True, timeout=60)) as database:
             return dict(database.execute(query).fetchall())
 
-    background.wait_for("the DAGs", lambda: set(DAGS) <= rows("SELECT dag_id, 1 FROM serialized_dag").keys(), 180)
+    background.wait_for("the DAGs", lambda: set(DAGS) <= rows("SELECT dag_id, 1 FROM serialized_dag").keys())
     background.start("scheduler", [sys.executable, "-m", "airflow", "scheduler"], env)
     for dag in ("orders_daily", "orders_check", "orders_stream", "chain"):
         executing_airflow.ask("POST", f"dags/{dag}/dagRuns", {"logical_date": None})

@@ -126,7 +126,7 @@ def ended(scheduling: Any, background: Any) -> Ended:
         airflow.ask("POST", f"dags/{task}/dagRuns", {"dag_run_id": "r1", "logical_date": None})
     for task in TASKS:
         written = home / ("copied.written" if task == "killed" else f"released-{task}.written")
-        background.wait_for(f"what {task} writes", written.exists, 240)
+        background.wait_for(f"what {task} writes", written.exists)
     launches = {
         task: json.loads(next(home.glob(f"spark_lineage/{task}/r1/{task}/-1/1-*/launch.json")).read_text())
         for task in TASKS
@@ -145,7 +145,7 @@ def ended(scheduling: Any, background: Any) -> Ended:
 
     def wait_for_ends(expected: dict[str, int]) -> None:
         for task, count in expected.items():
-            background.wait_for(f"the end of {task}", lambda task=task, count=count: len(terminal(task)) >= count, 150)
+            background.wait_for(f"the end of {task}", lambda task=task, count=count: len(terminal(task)) >= count)
 
     # Before all others: its worker has five seconds to tell its end, and nobody else is to need the machine then.
     mark("marked", "failed")

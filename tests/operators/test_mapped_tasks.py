@@ -70,7 +70,7 @@ def home(executing_airflow: Any, background: Any, jar_url: str) -> Path:
     background.logs.append((home / "logs" / "dag_id=mapped", "**/*.log"))
     command = [sys.executable, "-m", "airflow", "dags", "test", "--use-executor", "mapped"]
     process = background.start("dags-test", command, env)
-    background.wait_for("the DAG run", lambda: process.poll() is not None, seconds=150)
+    background.wait_for("the DAG run", lambda: process.poll() is not None)
     return home
 
 

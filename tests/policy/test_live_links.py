@@ -98,7 +98,7 @@ def test_the_links_and_the_lineage(executing_airflow: Any, background: Any, hist
     background.logs.append((airflow.home / "logs" / "dag_id=linked", "**/*.log"))
     command = [sys.executable, "-m", "airflow", "dags", "test", "--use-executor", "linked"]
     process = background.start("dags-test", command, env)
-    background.wait_for("the program", (airflow.home / "linked" / "_SUCCESS").exists, 150)
+    background.wait_for("the program", (airflow.home / "linked" / "_SUCCESS").exists)
 
     background.wait_for("the UI", lambda: "Spark UI" in links(airflow, env))
     running = links(airflow, env)
@@ -106,11 +106,11 @@ def test_the_links_and_the_lineage(executing_airflow: Any, background: Any, hist
     assert answers(f"http://127.0.0.1:{urlsplit(running['Spark UI']).port}/jobs/")
 
     (airflow.home / "linked.released").touch()
-    background.wait_for("the DAG run", lambda: process.poll() is not None, 150)
+    background.wait_for("the DAG run", lambda: process.poll() is not None)
     ended = links(airflow, env)
     assert ended.keys() == {"Spark history", "Lineage"}, background.tails
     assert ended["Lineage"] == running["Lineage"] == f"{history}/?test&linked.copy"
-    background.wait_for("the page in the History Server", lambda: answers(ended["Spark history"]), 60)
+    background.wait_for("the page in the History Server", lambda: answers(ended["Spark history"]))
     (start, end) = airflow.events_of("linked.copy")
     assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE"), background.tails
     assert [one["name"] for one in end["inputs"]] == [f"{airflow.home}/orders.csv"]
