@@ -363,6 +363,33 @@ def test_a_generator_keeps_what_it_is_told_to_and_adds_what_it_makes() -> None:
     assert {source[2].subtype for source in found.columns[1].sources} == {"TRANSFORMATION"}
 
 
+INLINES = {
+    "names with a comma": ("struct(a, b, k#0L, c, s#2)", "a, b#8L, c#9", {"a, b": "k", "c": "s"}),
+    "name with a bracket": ("struct(p (E, k#0L, c, s#2)", "p (E#8L, c#9", {"p (E": "k", "c": "s"}),
+    "bracket in a literal": ("struct(x, k#0L, y, s#2), struct(x, v#1L, y, n, ()", "x#8L, y#9", {"x": "kv", "y": "s"}),
+    "comma in a literal": (
+        "named_struct(x, a, b, y, k#0L), named_struct(x, c, y, v#1L)",
+        "x#8, y#9L",
+        {"x": "", "y": "kv"},
+    ),
+    "constant structs": ("[a), [b,1], struct(x, k#0L, y, s#2), [q),2.0]", "x#8L, y#9", {"x": "k", "y": "s"}),
+    "other names": ("struct(x, k#0L, y, s#2), struct(x, v#1L, y, n)", "p#8L, q#9", {"p": "kv", "q": "s"}),
+    "other names, comma in a literal": ("struct(x, a, b, y, k#0L)", "p#8, q#9L", None),
+    "name in a literal": ("struct(x, k#0L, y, a, y, b)", "x#8L, y#9", None),
+}
+
+
+@pytest.mark.parametrize("name", INLINES)
+def test_field_of_inlined_struct_is_made_from_its_value_or_counted(name: str) -> None:
+    structs, generated, expected = INLINES[name]
+    found = traced(
+        "Generate (2)\n+- Scan parquet  (1)\n\n\n(1) Scan parquet \nOutput [3]: [k#0L, v#1L, s#2]\n\n"
+        f"(2) Generate\nInput [3]: [k#0L, v#1L, s#2]\nArguments: inline(array({structs})), false, [{generated}]\n\n"
+    )
+    made = {name: "".join(sorted(sources)) for name, sources in named(found).items()}
+    assert (made if not found.unread else None) == expected
+
+
 @pytest.mark.parametrize("operator", ["StreamingDeduplicate", "StreamingDeduplicateWithinWatermark"])
 def test_the_keys_of_a_streaming_deduplication_decide_on_the_rows(operator) -> None:
     found = traced(

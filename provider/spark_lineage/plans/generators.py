@@ -20,6 +20,9 @@ _GENERATE = re.compile(
 )
 _ROWS = re.compile(rf"\[\[(?P<rows>.*)\]\], (?P<given_out>{PURE_LIST})", re.DOTALL)
 _NEXT_ROW = "], ["
+_STRUCTS = re.compile(r"array\((?:named_struct|struct|(?=\[))[(\[]")
+# What the optimizer has made of structs of literals: `[x,2.0]`.
+_CONSTANT_STRUCTS = re.compile(rf"\), \[(?!.*{ATTRIBUTE}).*\]\Z", re.DOTALL)
 _STRUCT = re.compile(r"(?:named_)?struct\((.*)\)", re.DOTALL)
 _MERGED = re.compile(
     r".*?, \[(?:\], \[)*(?:(?P<instructions>(?:keep|discard|split)\(.*)\))?\](?:, \[\])*, (?:true|false), "
@@ -42,7 +45,7 @@ def _generate(node: Node, scope: Scope) -> None:
     if found["outer"] == "false" and generator.startswith(("explode(", "posexplode(")):
         # It is not outer: a row without elements gives none.
         scope.decide(generator, "FILTER")
-    values_by_position = _generated_from(generator, len(generated))
+    values_by_position = _generated_from(generator, [element.name for element in generated])
     if values_by_position is None:
         scope.unread.append(f"{node.name}: its columns")
     by_position = [
@@ -54,7 +57,7 @@ def _generate(node: Node, scope: Scope) -> None:
         scope.give_out([element], sources)
 
 
-def _generated_from(generator: str, count: int) -> list[tuple[Sequence[str], Transformation]] | None:
+def _generated_from(generator: str, names: Sequence[str]) -> list[tuple[Sequence[str], Transformation]] | None:
     """Return the expressions that each generated column has its values from, and how.
 
     ``stack(2, a#1, b#2, c#3, d#4)`` has rows, None where they can be cut in no way, or in two; the last may lack its
@@ -62,7 +65,7 @@ def _generated_from(generator: str, count: int) -> list[tuple[Sequence[str], Tra
     repeats rows. Others make all columns from all that they are given.
     """
     name, _, rest = generator.partition("(")
-    rest = rest.removesuffix(")")
+    rest, count = rest.removesuffix(")"), len(names)
     row_count, _, values = rest.partition(", ")
     if name == "stack" and row_count.isdigit():
         sizes = (int(row_count) * count, int(row_count) * count - 1)
@@ -71,13 +74,32 @@ def _generated_from(generator: str, count: int) -> list[tuple[Sequence[str], Tra
     given = arguments(rest)
     if name == "replicaterows" and len(given) == count + 1:
         return [([value], IDENTITY) for value in given[1:]]
-    structs = arguments(given[0].removeprefix("array(").removesuffix(")")) if name == "inline" else []
-    # A struct of literals alone.
-    structs = [struct for struct in structs if re.search(ATTRIBUTE, struct)]
-    fields = [arguments(match[1])[1::2] for struct in structs if (match := _STRUCT.fullmatch(struct))]
-    if fields and len(fields) == len(structs) and all(len(each) == count for each in fields):
-        return [(values, TRANSFORMATION) for values in zip(*fields, strict=True)]
+    if name == "inline" and _STRUCTS.match(rest):
+        structs = _values_of_structs(rest.removeprefix("array(").removesuffix(")"), names)
+        return None if structs is None else [(list(values), TRANSFORMATION) for values in zip(*structs, strict=True)]
     return [([generator], TRANSFORMATION)] * count
+
+
+def _values_of_structs(text: str, names: Sequence[str]) -> list[Sequence[str]] | None:
+    """Return the values of each struct of an array, None where they are not certain.
+
+    The names of its fields, which may hold anything, are those of the columns that are given out, unless an alias hides
+    them: then no name may look as if it were more than one.
+    """
+    first, *others = re.split(rf"(?:\A|, )(?:named_)?struct\((?={re.escape(names[0])}, )", text)
+    if others and not re.search(ATTRIBUTE, first):
+        others = [_CONSTANT_STRUCTS.sub(")", each) for each in others]
+        fields = re.compile(", ".join(f"{re.escape(name)}, (.*)" for name in names) + r"\)", re.DOTALL)
+        is_certain = all(f", {each}".count(f", {name}, ") == names.count(name) for each in others for name in names)
+        matches = [fields.fullmatch(each) for each in others]
+        return [match.groups() for match in matches if match] if is_certain and all(matches) else None
+    # Literals alone give no column.
+    cut = [_STRUCT.fullmatch(struct) for struct in arguments(text) if re.search(ATTRIBUTE, struct)]
+    parts = [arguments(match[1]) for match in cut if match]
+    is_certain = all(len(each) == 2 * len(names) and each[::2] == parts[0][::2] for each in parts) and not any(
+        re.search(ATTRIBUTE, name) for each in parts for name in each[::2]
+    )
+    return [each[1::2] for each in parts] if is_certain and all(cut) else None
 
 
 def _expand(node: Node, scope: Scope) -> None:
