@@ -122,7 +122,7 @@ def ran(
     def submitted(task: str) -> str:
         # By then the provider has stored the driver's id.
         found = background.wait_for(
-            f"the submission of {task}", lambda: re.search(r"Polling driver (\S+) until completion", log(task, 1)), 400
+            f"the submission of {task}", lambda: re.search(r"Polling driver (\S+) until completion", log(task, 1))
         )
         background.wait_for(f"the copy of {task}", (home / "cluster" / task / "_SUCCESS").exists)
         return str(found[1])

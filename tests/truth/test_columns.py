@@ -31,28 +31,31 @@ OWN = {"count"}
 def columns(value: Any) -> Iterator[str]:
     """Return the names of all columns in the schemas and in the column lineage of datasets."""
     for dataset in (*value.get("inputs", ()), *value.get("outputs", ())):
-        facets = dataset.get("facets", {})
-        lineage = facets.get("columnLineage", {})
-        yield from (field["name"] for field in facets.get("schema", {}).get("fields", ()))
-        yield from lineage.get("fields", {})
-        sources = (source for field in lineage.get("fields", {}).values() for source in field["inputFields"])
-        yield from (source["field"] for source in (*sources, *lineage.get("dataset", ())))
+        yield from of_schema(dataset)
+        yield from (column for _, column in of_lineage(dataset))
+
+
+def of_schema(dataset: Any) -> Iterator[str]:
+    """Return the names of the columns in the schema of a dataset."""
+    yield from (field["name"] for field in dataset.get("facets", {}).get("schema", {}).get("fields", ()))
+
+
+def of_lineage(dataset: Any) -> Iterator[tuple[Any, str]]:
+    """Return the columns that the lineage of a dataset names, its own and their sources, each with its dataset."""
+    lineage = dataset.get("facets", {}).get("columnLineage", {})
+    yield from ((dataset, column) for column in lineage.get("fields", {}))
+    sources = (source for field in lineage.get("fields", {}).values() for source in field["inputFields"])
+    yield from ((source, source["field"]) for source in (*sources, *lineage.get("dataset", ())))
 
 
 def without_schema(event: Any) -> Iterator[str]:
     """Return the columns that column lineage names, and that the schema of their dataset does not have."""
     schemas: dict[tuple[str, str], set[str]] = {}
     for dataset in (*event["inputs"], *event["outputs"]):
-        fields = dataset.get("facets", {}).get("schema", {}).get("fields", ())
-        schemas.setdefault((dataset["namespace"], dataset["name"]), set()).update(
-            field["name"].casefold() for field in fields
-        )
+        known = schemas.setdefault((dataset["namespace"], dataset["name"]), set())
+        known.update(map(str.casefold, of_schema(dataset)))
     for dataset in event["outputs"]:
-        lineage = dataset.get("facets", {}).get("columnLineage", {})
-        named = [(dataset, column) for column in lineage.get("fields", {})]
-        sources = (source for field in lineage.get("fields", {}).values() for source in field["inputFields"])
-        named += [(source, source["field"]) for source in (*sources, *lineage.get("dataset", ()))]
-        for one, column in named:
+        for one, column in of_lineage(dataset):
             name = column.casefold()
             if schemas[one["namespace"], one["name"]].isdisjoint({name, name.partition(".")[0]}):
                 yield f"{one['name']}: {column}"

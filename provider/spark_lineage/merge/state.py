@@ -176,13 +176,17 @@ class LineageState:
         """The ids of the Spark applications that a listener reported."""
         return {application_id for _, application_id in self.applications if application_id}
 
-    def applications_of(self, run_id: str) -> list[Application]:
-        """Return the applications of a run in the order of their ids, with what events without an id say of them."""
-        known = [self.applications[key] for key in sorted(self.applications) if key[0] == run_id]
-        # The empty id comes first.
-        if len(known) < 2 or known[0].application_id is not None:  # noqa: PLR2004 - nothing to join
-            return known
-        return [join_fields(one, known[0]) for one in known[1:]]
+    def described(self) -> list[Application]:
+        """Return the applications in the order of their keys, with what events of their runs without an id say."""
+        named = {run_id for run_id, application_id in self.applications if application_id}
+        found = []
+        for run_id, application_id in sorted(self.applications):
+            one, unnamed = self.applications[run_id, application_id], self.applications.get((run_id, ""))
+            if run_id and application_id:
+                found.append(one if unnamed is None else join_fields(one, unnamed))
+            elif run_id and run_id not in named:
+                found.append(one)
+        return found
 
     def merge(self, other: LineageState) -> None:
         """Fold another state, as of another shard, into this one."""

@@ -68,8 +68,7 @@ def task_lineage(
     names = {lineage.dataset for lineage in inputs}
     left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
-    run_ids = {run_id for run_id, _ in state.applications if run_id}
-    applications = [one for run_id in run_ids for one in state.applications_of(run_id)]
+    applications = state.described()
     logged = state.unlistened()
     # Of several attempts the last says whether the application has ended.
     ends = {one.key[0]: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}

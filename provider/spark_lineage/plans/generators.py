@@ -20,7 +20,7 @@ _GENERATE = re.compile(
 )
 _ROWS = re.compile(rf"\[\[(?P<rows>.*)\]\], (?P<given_out>{PURE_LIST})", re.DOTALL)
 _NEXT_ROW = "], ["
-_STRUCTS = re.compile(r"array\((?:named_struct|struct|(?=\[))[(\[]")
+_STRUCTS = re.compile(r"array\((?:(?:named_)?struct\(|\[)")
 # What the optimizer has made of structs of literals: `[x,2.0]`.
 _CONSTANT_STRUCTS = re.compile(rf"\), \[(?!.*{ATTRIBUTE}).*\]\Z", re.DOTALL)
 _STRUCT = re.compile(r"(?:named_)?struct\((.*)\)", re.DOTALL)
@@ -71,12 +71,11 @@ def _generated_from(generator: str, names: Sequence[str]) -> list[tuple[Sequence
         sizes = (int(row_count) * count, int(row_count) * count - 1)
         cells = next(filter(None, (elements(f"[{values}]", size) for size in sizes)), None)
         return [(cells[position::count], TRANSFORMATION) for position in range(count)] if cells else None
-    given = arguments(rest)
-    if name == "replicaterows" and len(given) == count + 1:
+    if name == "replicaterows" and len(given := arguments(rest)) == count + 1:
         return [([value], IDENTITY) for value in given[1:]]
     if name == "inline" and _STRUCTS.match(rest):
         structs = _values_of_structs(rest.removeprefix("array(").removesuffix(")"), names)
-        return None if structs is None else [(list(values), TRANSFORMATION) for values in zip(*structs, strict=True)]
+        return None if structs is None else [(values, TRANSFORMATION) for values in zip(*structs, strict=True)]
     return [([generator], TRANSFORMATION)] * count
 
 
