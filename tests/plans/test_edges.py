@@ -375,6 +375,7 @@ INLINES = {
     "constant structs": ("[a), [b,1], struct(x, k#0L, y, s#2), [q),2.0]", "x#8L, y#9", {"x": "k", "y": "s"}),
     "other names": ("struct(x, k#0L, y, s#2), struct(x, v#1L, y, n)", "p#8L, q#9", {"p": "kv", "q": "s"}),
     "other names, comma in a literal": ("struct(x, a, b, y, k#0L)", "p#8, q#9L", None),
+    "no fields": ("named_struct()", "", {}),
     "name in a literal": ("struct(x, k#0L, y, a, y, b)", "x#8L, y#9", None),
 }
 

@@ -73,7 +73,7 @@ def _generated_from(generator: str, names: Sequence[str]) -> list[tuple[Sequence
         return [(cells[position::count], TRANSFORMATION) for position in range(count)] if cells else None
     if name == "replicaterows" and len(given := arguments(rest)) == count + 1:
         return [([value], IDENTITY) for value in given[1:]]
-    if name == "inline" and _STRUCTS.match(rest):
+    if names and name == "inline" and _STRUCTS.match(rest):
         structs = _values_of_structs(rest.removeprefix("array(").removesuffix(")"), names)
         return None if structs is None else [(values, TRANSFORMATION) for values in zip(*structs, strict=True)]
     return [([generator], TRANSFORMATION)] * count
