@@ -55,7 +55,7 @@ def test_what_one_step_masked_stays_masked(masked_first: bool) -> None:
 
 def test_an_influence_on_the_whole_is_indirect() -> None:
     assert indirect(FILTER) == FILTER
-    assert indirect(SUMMED) == Transformation("INDIRECT", "AGGREGATION")
+    assert indirect(SUMMED) == Transformation("INDIRECT", "UNKNOWN")
 
 
 @given(STEPS, STEPS, STEPS)

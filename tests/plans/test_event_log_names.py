@@ -106,17 +106,27 @@ def test_the_query_of_a_command_is_the_one_that_has_its_columns_else_the_first()
     assert PlanContent(ids=frozenset({8}))._own([files, feed, own]) is files
 
 
-def test_rows_that_are_written_in_partitions_are_sorted_by_the_columns_of_these() -> None:
-    def written(partitions):
-        name = "Execute InsertIntoHadoopFsRelationCommand"
-        text = (
-            f"== Physical Plan ==\n{name} (2)\n+- Scan parquet  (1)\n\n\n"
-            "(1) Scan parquet \nOutput [2]: [id#1, day#2]\nLocation: InMemoryFileIndex [file:/in]\n\n"
-            f"(2) {name}\nInput [2]: [id#1, day#2]\n"
-            f"Arguments: file:/out, false, {partitions}Parquet, [path=file:/out], Append, [id, day]\n\n"
-        )
-        found = read_plan(text, Tables(), UNTRACED, {})
-        return {(column, how.subtype) for _, column, how in found.traced.dataset_wide}
-
-    assert written("[day#2], ") == {("day", "SORT")}
-    assert written("") == set()
+@pytest.mark.parametrize(
+    ("order", "above", "deciding"),
+    [
+        ("day#2 ASC NULLS FIRST", "", set()),
+        ("id#1 ASC NULLS FIRST", "", {"id"}),
+        ("day#2 ASC NULLS FIRST, id#1 ASC NULLS FIRST", "", {"day", "id"}),
+        ("day#2 ASC NULLS FIRST", "Project", {"day"}),
+        ("day#2 ASC NULLS FIRST", "SortAggregate", set()),
+    ],
+)
+def test_a_sort_within_partitions_is_of_the_user_where_nothing_above_needs_it(order, above, deciding) -> None:
+    name = "Execute InsertIntoHadoopFsRelationCommand"
+    between = f"   +- {above} (3)\n      +- Sort (2)\n         +- Scan" if above else "   +- Sort (2)\n      +- Scan"
+    given = "Output [2]" if above == "Project" else "Keys [2]: [id#1, day#2]\nResults [2]"
+    block = f"(3) {above}\n{given}: [id#1, day#2]\nInput [2]: [id#1, day#2]\n\n" if above else ""
+    text = (
+        f"== Physical Plan ==\n{name} (5)\n+- WriteFiles (4)\n{between} parquet  (1)\n\n\n"
+        "(1) Scan parquet \nOutput [2]: [id#1, day#2]\nLocation: InMemoryFileIndex [file:/in]\n\n"
+        f"(2) Sort\nInput [2]: [id#1, day#2]\nArguments: [{order}], false, 0\n\n{block}"
+        f"(4) WriteFiles\nInput [2]: [id#1, day#2]\n\n(5) {name}\nInput [2]: [id#1, day#2]\n"
+        "Arguments: file:/out, false, [day#2], Parquet, [path=file:/out], Append, [id, day]\n\n"
+    )
+    found = read_plan(text, Tables(), UNTRACED, {}).traced.dataset_wide
+    assert {column for _, column, how in found if how.subtype == "SORT"} == deciding

@@ -119,7 +119,7 @@ QUERIES = {
     # select d.k, t.x, t.y from d, lateral f(d.w, d.s) t where d.v > 1
     ("udtf", BOTH): ["* <- src.v FILTER", "k <- src.k IDENTITY", *all_from("xy", "s", "w")],
     ("udtftable", BOTH): ["* <- src.v FILTER", *all_from("x", "k", "s")],
-    ("udtftable_part", ("4.2",)): all_from("x", "k", "s", "v", "w"),
+    ("udtftable_part", ("4.2",)): ["* <- src.k SORT", "* <- src.w SORT", *all_from("x", "k", "s", "v", "w")],
     ("scriptless", BOTH): all_from("ab", "k", "s"),
     ("pos", ("3.5",)): [f"{column} <- src.{column} IDENTITY" for column in "ksvw"],
     ("session", BOTH): [

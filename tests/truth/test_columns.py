@@ -26,6 +26,7 @@ truth_file = importlib.import_module("truth_file")
 
 # What Spark calls the column of `DataFrame.groupBy(…).count()`.
 OWN = {"count"}
+PASSING_ON = {"IDENTITY", "TRANSFORMATION", "AGGREGATION"}
 
 
 def columns(value: Any) -> Iterator[str]:
@@ -61,6 +62,16 @@ def without_schema(event: Any) -> Iterator[str]:
                 yield f"{one['name']}: {column}"
 
 
+def outside_of_the_specification(event: Any) -> Iterator[str]:
+    """Return the edges that decide, with the subtype of one that passes a value on."""
+    for dataset in event["outputs"]:
+        lineage = dataset.get("facets", {}).get("columnLineage", {})
+        sources = [source for field in lineage.get("fields", {}).values() for source in field["inputFields"]]
+        for source in (*sources, *lineage.get("dataset", ())):
+            kinds = {each["subtype"] for each in source.get("transformations", ()) if each["type"] == "INDIRECT"}
+            yield from (f"{source['field']}: INDIRECT {kind}" for kind in kinds & PASSING_ON)
+
+
 def stated(truth: Any) -> Iterator[str]:
     """Return the names of columns that the truth states: of outputs, and of what they are made from."""
     for output in truth.outputs.values():
@@ -89,7 +100,7 @@ def test_event_of_recording_is_valid_and_names_no_column_that_no_table_has(
     known = {name.casefold() for line in lines for name in columns(json.loads(line))}
     known.update(name.casefold() for name in stated(truth_file.read_truth(job)))
     event = application.merged(is_log_alone=is_log_alone)
-    assert (faults(event), [*without_schema(event)]) == ([], [])
+    assert (faults(event), [*without_schema(event)], [*outside_of_the_specification(event)]) == ([], [], [])
     named = set(columns(event))
     # A column that nothing reads stands in the program alone.
     text = "".join(path.read_text() for path in programs(job))

@@ -325,14 +325,8 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
     if execution.is_whole and (
         all(edge[1] in read for edge in logged.edges) or read <= {one.dataset for one in execution.inputs}
     ):
-        # The listener calls DIRECT what only decides, where an alias or a function is between the two. A plan shows
-        # no difference between sorts of the user and those that Spark adds.
-        known = {(*edge[:3], edge[3].type) for edge in logged.edges}
-        edges = frozenset(
-            edge
-            for edge in edges
-            if (*edge[:3], edge[3].type) in known or (edge[0] is None and edge[3].subtype == "SORT")
-        )
+        # The listener calls DIRECT what only decides, where an alias or a function is between the two.
+        edges = logged.edges
     return edges | (_copies(listened.dataset, listened.schema) if execution.command in _LEAVING else frozenset())
 
 

@@ -305,8 +305,9 @@ def _edges(facet: _ColumnLineageFacet) -> Iterator[Edge]:
             for how in _transformations(source):
                 yield column, DatasetName(source.namespace, source.name), source.field, how
     for source in facet.dataset or ():
-        # The listener labels some of these DIRECT; what holds for the dataset as a whole is a filter, join or sort.
-        for how in map(indirect, _transformations(source)):
+        # The listener labels some of these DIRECT, too; what holds for the whole is a filter, a join or a sort.
+        all_of = _transformations(source)
+        for how in [how for how in all_of if how.type == "INDIRECT"] or map(indirect, all_of):
             yield None, DatasetName(source.namespace, source.name), source.field, how
 
 

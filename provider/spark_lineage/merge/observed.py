@@ -206,8 +206,9 @@ def compose(outer: Transformation, inner: Transformation) -> Transformation:
 
 
 def indirect(how: Transformation) -> Transformation:
-    """Return the same as an influence on the dataset as a whole."""
-    return Transformation("INDIRECT", how.subtype, how.description, how.masking)
+    """Return the same as an influence on the dataset as a whole; of what kind is not known, where it was DIRECT."""
+    subtype = "UNKNOWN" if how.type == "DIRECT" else how.subtype
+    return Transformation("INDIRECT", subtype, how.description, how.masking)
 
 
 def column_changes(old: Sequence[SchemaField], new: Sequence[SchemaField]) -> tuple[ColumnChange, ...]:

@@ -93,9 +93,10 @@ class Command:
     """A command: its class name, empty for a query, its save mode, and what it writes to.
 
     ``is_partial``: an overwrite replaces some partitions or rows only. ``partition`` is the static partition that it
-    writes (``("day=1",)``), ``partitioned_by`` all columns by which it partitions; ``sorted_by`` are their ids, which
-    Spark sorts the rows by. ``target`` is None where the plan has none; a JDBC table has an empty namespace, since
-    Spark redacts its URL. Where ``has_data`` is false, the data is the query of an execution inside of this one.
+    writes (``("day=1",)``), ``partitioned_by`` all columns by which it partitions; ``sorted_by`` are their ids, by
+    which Spark sorts the rows of a task, which decides on none. ``target`` is None where the plan has none; a JDBC
+    table has an empty namespace, since Spark redacts its URL. Where ``has_data`` is false, the data is the query of an
+    execution inside of this one.
     """
 
     name: str = ""

@@ -11,7 +11,7 @@ from operator import or_
 from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import SchemaField, Transformation
+from spark_lineage.merge.lineage import SchemaField
 from spark_lineage.merge.observed import LINES, Edge, Observed, by_name
 from spark_lineage.merge.partitions import column_value
 from spark_lineage.naming.identity import DatasetName, directories_above
@@ -37,7 +37,7 @@ from spark_lineage.plans.operators import Leaf, trace
 from spark_lineage.plans.plan import Node, Plan, parse_plan
 from spark_lineage.plans.rdds import NO_ROWS, ROWS_OF_PROGRAM, Rows, Scans, scans_of
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
-from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
+from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced
 from spark_lineage.plans.statements import is_read, lacks_catalog, read_statement
 from spark_lineage.plans.tables import Tables, complete_locations, is_log_of_table, path_name, read_by, read_leaf
 
@@ -50,7 +50,6 @@ _MERGES = frozenset({"MergeIntoCommand", HUDI_MERGE})
 # Which also appends to a table that is there: the write inside of it overwrites where it makes the table.
 _SAVE_AS_TABLE = "CreateDataSourceTableAsSelectCommand"
 _SAVE = "SaveIntoDataSourceCommand"
-_SORTED = Transformation("INDIRECT", "SORT")
 _MAKING = frozenset({"CREATE", "OVERWRITE"})
 _STREAM_WRITE = "WriteToDataSourceV2"
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
@@ -184,11 +183,13 @@ class PlanContent:
         queries = [each for each in inside if each.is_query_of_data]
         if command.has_data or command.name in _CLOSED or not queries:
             return self
-        inputs = by_name([*self.inputs, *(read for content in queries for read in content.inputs)])
         rows = reduce(or_, (content.rows for content in queries), self.rows)
         # One that writes itself has the columns.
         has_rows = any(content.has_rows_of_program and content.command.target is None for content in queries)
         own, unread = self._own(queries), self.unread
+        # What a logical relation leaves unnamed, the plan that was run names.
+        known = [read for read in self.inputs if read.dataset.namespace or not own.is_whole]
+        inputs = by_name([*known, *(read for content in queries for read in content.inputs)])
         traced = own.traced
         if self.merge and command.target is not None:
             within = [content.traced for content in inside]
@@ -278,10 +279,8 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
     data = _kafka_data(plan)
     if command.has_data or data:
         command = replace(command, has_data=True)
-        content = _query(Plan(data, plan.subqueries) if data else plan, tables, batch)
+        content = _query(Plan(data, plan.subqueries) if data else plan, tables, batch, command.sorted_by)
         traced = written(*described(plan), command.target, content.traced)
-        by = (column.sources for column in traced.columns if column.id in command.sorted_by)
-        traced = replace(traced, dataset_wide=traced.dataset_wide | through(by, _SORTED))
         return replace(content, command=command, traced=traced, statement=statement)
     merge = plan.arguments_of(command.name) if command.name in _MERGES else ""
     if command.target is None:
@@ -303,12 +302,12 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
     return PlanContent(command, inputs, merge=merge, statement=statement, ids=ids)
 
 
-def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
+def _query(plan: Plan, tables: Tables, batch: Traced, sorted_by: frozenset[int] = frozenset()) -> PlanContent:
     if (command := taking_over(plan, tables)) is not None:
         return PlanContent(command, unread=(TAKEN_OVER,))
-    traced = _traced(plan, tables, batch)
+    traced = _traced(plan, tables, batch, sorted_by)
     is_of_batch = bool(batch.columns) and any(node.name == _EXISTING_RDD for node in plan.walk())
-    alone = _traced(plan, tables, UNTRACED) if is_of_batch else UNTRACED
+    alone = _traced(plan, tables, UNTRACED, sorted_by) if is_of_batch else UNTRACED
     if is_of_batch:
         traced = replace(traced, dataset_wide=traced.dataset_wide | batch.dataset_wide)
     # A command of a v2 catalog stands at the root without a query.
@@ -358,8 +357,8 @@ def _kafka_data(plan: Plan) -> Node | None:
     return logical.children[0] if logical and kafka.is_written(logical.fields.get("Arguments", "")) else None
 
 
-def _traced(plan: Plan, tables: Tables, batch: Traced) -> Traced:
-    traced = trace(_data(plan), _leaf(tables, batch), tables.subqueries)
+def _traced(plan: Plan, tables: Tables, batch: Traced, sorted_by: frozenset[int]) -> Traced:
+    traced = trace(_data(plan), _leaf(tables, batch), tables.subqueries, sorted_by)
     # What a command prints of itself besides, such as the names of the columns that it writes, is not traced.
     command = command_node(plan)
     is_cut = any(node.is_cut for node in plan.walk() if node is not command)

@@ -110,9 +110,10 @@ def _following(tokens: list[re.Match[str]], state: _State, *, is_element: bool) 
     """Return what may be behind the next token: first where it is text of a literal, then where it is structure."""
     place, stack, uses, is_literal = state
     token, top = tokens[place], stack[0] if stack else ""
-    is_adjacent = place > 0 and tokens[place - 1].end() == token.start()
-    # No attribute or bracket of the expression stands right beside a literal.
-    is_of_literal = is_adjacent and is_literal
+    between = token.string[tokens[place - 1].end() : token.start()] if place else " "
+    is_adjacent = not between
+    # No attribute or bracket of the expression stands right behind a literal: an operator or a comma is between them.
+    is_of_literal = is_literal and not between.strip()
     if token["id"] is not None:
         if not is_of_literal:
             yield _State(place + 1, stack, (int(token["id"]), stack, uses), is_literal=False)

@@ -43,14 +43,17 @@ class Defined(NamedTuple):
     expression: str | None
 
 
-def arguments(text: str) -> list[str]:
-    """Split at the commas that are outside of all brackets and back quotes."""
+def arguments(text: str, quote: str = "`") -> list[str]:
+    """Split at the commas that are outside of all brackets, and outside of what is quoted there.
+
+    :param quote: empty for the inside of a list: its names stand unquoted, and may hold a back quote
+    """
     parts: list[str] = []
     depth, start, is_quoted = 0, 0, False
     for match in _STRUCTURE.finditer(text):
         character = match[0]
         if character == "`":
-            is_quoted = not is_quoted
+            is_quoted = character == quote and not depth and not is_quoted
         elif is_quoted:
             continue
         elif character == ",":
@@ -83,7 +86,7 @@ def elements(text: str, size: int | None = None) -> list[str]:
     inner = _inner(text)
     if not inner:
         return []
-    parts = [part for part in arguments(inner) if part]
+    parts = [part for part in arguments(inner, quote="") if part]
     if size is None or (len(parts) == size and _is_balanced(inner)):
         return parts
     return _cut(inner, size, _is_value) or []
@@ -94,7 +97,7 @@ def outputs(text: str, size: int | None = None) -> list[Defined] | None:
     inner = _inner(text)
     if not inner:
         return None if inner is None or size else []
-    parts = [defined(part) for part in arguments(inner)]
+    parts = [defined(part) for part in arguments(inner, quote="")]
     found = [part for part in parts if part is not None]
     if len(found) == len(parts) and (size is None or (len(parts) == size and _is_balanced(inner))):
         return found
@@ -136,10 +139,12 @@ def defined(element: str) -> Defined | None:
     if not places:
         return None if _ATTRIBUTE.search(text) else Defined(identity, text, None)
     before = text[: places[0]]
-    # A literal may hold what looks as the beginning of an alias, but not right behind an attribute or a bracket. All
-    # readings use the same attributes: only the name is not known.
-    is_certain = len(places) == 1 or before.endswith((")", " END")) or _LAST.search(before) is not None
-    return Defined(identity, text[places[0] + len(_AS) :] if is_certain else UNKNOWN_NAME, before)
+    # A literal may hold what looks as the beginning of an alias, but not right behind an attribute, and behind a
+    # bracket only where the rest is balanced. All readings use the same attributes: only the name is not known.
+    name = text[places[0] + len(_AS) :]
+    is_closed = before.endswith((")", " END")) and _is_balanced(name)
+    is_certain = len(places) == 1 or is_closed or _LAST.search(before) is not None
+    return Defined(identity, name if is_certain else UNKNOWN_NAME, before)
 
 
 def _places_of_as(text: str) -> Iterator[int]:

@@ -16,7 +16,7 @@ from spark_lineage.plans.lists import UNKNOWN_NAME, attributes, elements
 from spark_lineage.plans.names import ATTRIBUTE, NAME, SUBQUERY, shown
 from spark_lineage.plans.plan import STRUCT, Node, Plan
 from spark_lineage.plans.rules import RULES, is_local_sort, rename
-from spark_lineage.plans.scope import NOTHING, Column, Read, Scope, Sources, Traced, given_out_by
+from spark_lineage.plans.scope import NOTHING, USED, Column, Read, Scope, Sources, Traced, given_out_by
 
 Leaf = Callable[[Node], Read]
 
@@ -44,6 +44,8 @@ _PASSING = _names("""
     OverwritePartitionsDynamic ReplaceData ReplaceTableAsSelect WriteDelta WriteToContinuousDataSource
     WriteToDataSourceV2
 """)
+# They need no order of the rows that they are given.
+_WITHOUT_ORDER = _names("Expand Filter Generate InMemoryRelation Project Union")
 # They have no children; ``tables`` knows which dataset they read.
 _LEAVES = _names("""
     BatchScan ContinuousScan EmptyRelation FileScan HiveTableRelation InMemoryRelation LocalRelation LocalTableScan
@@ -57,13 +59,16 @@ def kind_of(name: str) -> str:
     return re.split(r"[ (\[]", name, maxsplit=1)[0]
 
 
-def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> Traced:
+def trace(
+    plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None, sorted_by: frozenset[int] = frozenset()
+) -> Traced:
     """Return the columns of a plan's root with their sources; ``leaf`` returns what a scan reads.
 
     :param former: the sources of the subqueries of earlier plans of the application, to which those of this are added:
         one that is part of a cache is printed by the plan that was run first
+    :param sorted_by: the attributes by which the write at its root has its rows sorted
     """
-    tracer = _Tracer(plan, leaf, {} if former is None else former)
+    tracer = _Tracer(plan, leaf, {} if former is None else former, sorted_by)
     scope = tracer.scope(plan.root)
     columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
     if any(column.name == UNKNOWN_NAME for column in columns):
@@ -76,8 +81,9 @@ def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> T
 
 
 class _Tracer:
-    def __init__(self, plan: Plan, leaf: Leaf, former: dict[int, Sources]) -> None:
+    def __init__(self, plan: Plan, leaf: Leaf, former: dict[int, Sources], sorted_by: frozenset[int]) -> None:
         self._leaf = leaf
+        self._sorted_by = sorted_by
         self._nodes = {node.number: node for node in plan.walk()}
         self._anchor: list[Sources] = []
         fields = [text for node in plan.walk() for text in node.fields.values()]
@@ -118,8 +124,16 @@ class _Tracer:
             scope.unread += read.unread
             for position, attribute in enumerate(given_out_by(node)):
                 scope.give_out([attribute], read.columns[position] if position < len(read.columns) else NOTHING)
+        for child in node.children:
+            if kind_of(child.name) == "Sort" and self._is_of_user(child, kind_of(node.name)):
+                scope.decide(child.fields.get("Arguments", ""), "SORT")
         _apply(node, scope)
         return scope
+
+    def _is_of_user(self, sort: Node, above: str) -> bool:
+        """Whether a sort within partitions is none that the operator above it needs."""
+        ids = {int(match[1]) for match in USED.finditer(sort.fields.get("Arguments", ""))}
+        return above in _WITHOUT_ORDER or (above == "WriteFiles" and not ids <= self._sorted_by)
 
 
 def _value(subquery: Node, scope: Scope, name: str | None) -> Sources:
@@ -137,7 +151,7 @@ def _value(subquery: Node, scope: Scope, name: str | None) -> Sources:
 def _apply(node: Node, scope: Scope) -> None:
     """Change ``scope``, which holds what the children give out, to what ``node`` gives out."""
     kind = kind_of(node.name)
-    # A sort within partitions is mostly there for the aggregate above.
+    # A sort within partitions is mostly there for the operator above.
     if kind not in _PASSING and not (kind == "Sort" and is_local_sort(node)):
         rule = RULES.get(kind, unknown)
         if kind not in AGGREGATES:
@@ -150,9 +164,6 @@ def _apply(node: Node, scope: Scope) -> None:
     elif kind in _PASSING and scope.unread and not scope.output:
         # It says what the operator below it, which no rule reads, gives out.
         scope.pass_on(attributes(node.fields.get("Input", "")))
-    if node.name == "WriteFiles" and node.children[0].name == "Sort":
-        # Right below a write it is the user's, or by what partitions and buckets are written by.
-        scope.decide(node.children[0].fields.get("Arguments", ""), "SORT")
     scope.decide(node.fields.get("Condition", ""), "FILTER")
     for condition in elements(node.fields.get("PartitionFilters", "")):
         if not condition.startswith(_PRUNING):

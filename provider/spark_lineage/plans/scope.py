@@ -15,7 +15,7 @@ from spark_lineage.plans.lists import Defined, attributes, outputs
 from spark_lineage.plans.names import NAME
 from spark_lineage.plans.plan import Node
 
-_USED = re.compile(rf"{NAME}#(\d+)")
+USED = re.compile(rf"{NAME}#(\d+)")
 
 # A column of a dataset, and how it was used.
 Source = tuple[DatasetName, str, Transformation]
@@ -154,7 +154,7 @@ class Scope:
 
     def deciding(self, expression: str, subtype: str) -> Sources:
         """Return the columns of an expression that decided on the rows; those that come out of a window say so."""
-        used = (int(match[1]) for match in _USED.finditer(expression))
+        used = (int(match[1]) for match in USED.finditer(expression))
         return self.all_of(filter(self.sources.__contains__, used), Transformation("INDIRECT", subtype))
 
     @property
