@@ -15,7 +15,8 @@ from spark_lineage.plans.scope import NOTHING, Rule, Scope, Sources, give_out_li
 
 _PARTIAL = re.compile(r"(?:partial|merge)_")
 _FILTER = " FILTER (WHERE "
-_PIVOT = "pivotfirst("
+_PIVOT, _LIST = "pivotfirst(", "listagg("
+ORDER_END = re.compile(r" NULLS (?:FIRST|LAST)\Z")
 # Another aggregate, carried through the grouping that a DISTINCT needs (RewriteDistinctAggregates).
 _BESIDE_DISTINCT = re.compile(rf"first\((?P<name>{ATTRIBUTE_NAME})#\d+L?, true\)")
 _CALLED = re.compile(r"\w+\(.*\)", re.DOTALL)
@@ -87,7 +88,16 @@ def _parted(function: str) -> tuple[str, str]:
 
 
 def _aggregated(function: str, scope: Scope) -> Sources:
-    """Return what an aggregate is made from; ``pivotfirst(k#1, v#2, a, b)`` picks the values of ``v`` by ``k``."""
+    """Return what an aggregate is made from.
+
+    ``pivotfirst(k#1, v#2, a, b)`` picks the values of ``v`` by ``k``; ``listagg(v#2, ,, k#1 ASC NULLS FIRST, 0, 0)``
+    orders them.
+    """
+    if function.startswith(_LIST):
+        given = arguments(function.removeprefix(_LIST))
+        orders = [part for part in given if ORDER_END.search(part)]
+        values = (scope.made_from(part, AGGREGATION) for part in given if part not in orders)
+        return NOTHING.union(*values, *(scope.deciding(part, "SORT") for part in orders))
     if not function.startswith(_PIVOT):
         return scope.made_from(function, AGGREGATION)
     key, value, *_ = arguments(function.removeprefix(_PIVOT))
@@ -95,9 +105,9 @@ def _aggregated(function: str, scope: Scope) -> Sources:
 
 
 def _logical_aggregate(node: Node, scope: Scope) -> None:
-    """``[keys], [results]``, of a logical plan: the functions are inside of the results."""
-    keys, results, *_ = *node.arguments, ""
-    scope.grouped |= scope.deciding(keys, "GROUP_BY")
+    """``[keys], [results]``, of a logical plan, without keys ``[results]``: the functions are inside of the results."""
+    *keys, results = node.lists or [""]
+    scope.grouped |= scope.deciding("".join(keys), "GROUP_BY")
     given_out = outputs(results) or []
     for element in given_out:
         scope.define_as(element, AGGREGATION if _FUNCTION.search(element.expression or "") else IDENTITY)

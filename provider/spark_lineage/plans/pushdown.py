@@ -40,6 +40,9 @@ _RELATION = re.compile(r"^\[[LR]\]: Relation: (?P<table>.+)$", re.MULTILINE)
 _STAR = "*"
 _ICEBERG = re.compile(r"\bfilters=(?P<filters>.*?), (?:runtimeFilters=.*?, )?groupedBy=[^\n]*\s*\Z", re.DOTALL)
 _PARTITION_FILTERS = "PartitionFilters"
+# `HiveTableRelation [`db`.`t`, …, Partition Cols: [day#1], Pruned Partitions: [(day=1)]], [(day#1 = 1)]`.
+_HIVE = re.compile(r"Partition Cols: \[(?P<columns>.*?#\d+L?)\].*?\]?\], \[(?P<filters>.*)\]", re.DOTALL)
+_HIVE_COLUMN = re.compile(r"(?P<name>.+?)(?P<id>#\d+)L?(?:, |\Z)", re.DOTALL)
 # One of the filters that all hold: `[isnotnull(day#1), (day#1 = 2026-01-01)]`, `day IS NOT NULL, day = '2026-01-01'`.
 _EQUAL = re.compile(r"(?:\A\[|, )\((?P<column>[^()#,]+)#\d+L? = (?P<value>[^()#,]+)\)(?=, |\]\s*\Z)")
 _ICEBERG_EQUAL = re.compile(r"(?:\A|, )(?P<column>\w+) = (?P<quote>'?)(?P<value>[^(),' ]+)(?P=quote)(?=, |\Z)")
@@ -115,6 +118,11 @@ def _filters(node: Node, datasets: Sequence[DatasetName]) -> Iterator[Sources]:
     elif match := _ICEBERG.search(node.description):
         names = columns_of_iceberg(match["filters"], known) if match["filters"] else set()
         yield _filtered_by(names - _ICEBERG_OWN, datasets)
+    elif hive := _HIVE.search(plain(node.fields.get("Arguments", ""))):
+        partitioned = _HIVE_COLUMN.finditer(hive["columns"])
+        yield _filtered_by(
+            (each["name"] for each in partitioned if each["name"] + each["id"] in hive["filters"]), datasets
+        )
     else:
         # The columns of those without a star are in an operator above, too.
         found = filters_of(filters)

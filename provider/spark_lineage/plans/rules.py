@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from spark_lineage.merge.lineage import IDENTITY
-from spark_lineage.plans.aggregates import AGGREGATES
+from spark_lineage.plans.aggregates import AGGREGATES, ORDER_END
 from spark_lineage.plans.expressions import AGGREGATION, GROUPED
 from spark_lineage.plans.functions import FUNCTIONS
 from spark_lineage.plans.generators import GENERATORS
@@ -26,7 +26,6 @@ _EXISTENCE = re.compile(rf"ExistenceJoin\((?P<attribute>{ATTRIBUTE}|\w+#\d+)\)")
 _NEXT_ROW = "], ["
 _SORT = re.compile(r"(?P<orders>\[.*\]), (?P<is_global>true|false)(?:, \d+)?", re.DOTALL)
 _TOP = re.compile(r"(?:\d+, )+(?P<lists>\[.*\])", re.DOTALL)
-_ORDER_END = re.compile(r" NULLS (?:FIRST|LAST)\Z")
 _WINDOW = re.compile(rf"(?P<windows>\[.*? AS {ATTRIBUTE}\])(?=, \[|\Z)", re.DOTALL)
 
 
@@ -98,7 +97,7 @@ def _take_ordered(node: Node, scope: Scope) -> None:
     lists = top["lists"] if top else ""
     ends = [match.start() for match in re.finditer(re.escape(_NEXT_ROW), lists)]
     halves = [(lists[1:end], outputs(lists[end + len(_NEXT_ROW) - 1 :])) for end in ends]
-    fitting = [(orders, output) for orders, output in halves if output is not None and _ORDER_END.search(orders)]
+    fitting = [(orders, output) for orders, output in halves if output is not None and ORDER_END.search(orders)]
     orders, output = fitting[0] if len(fitting) == 1 else (lists, None)
     scope.decide(orders, "SORT")
     give_out_list(output, node, scope)
