@@ -118,11 +118,15 @@ STORAGE_BY_SCHEME = {scheme: row for row in STORAGE_TYPES for scheme in (row.sch
 _PATH_SCHEMES = frozenset(s for s, row in STORAGE_BY_SCHEME.items() if row.shape in {Shape.FILES, Shape.OBJECTS})
 # A table format says more than the place that its files are in; as the listener's storage and catalog facets spell it.
 _TABLE_FORMATS = frozenset({"hive", "iceberg", "delta", "hudi", "paimon"})
-_LOCATION = re.compile(r"(?://(?P<authority>[^/?;]*))?(?P<path>[^?;]*)(?P<query>\?.*)?", re.DOTALL)
+# A driver of several hosts may be told how to use them: `mysql:replication://a,b`.
+_LOCATION = re.compile(r"(?:[a-z-]+:(?=//))?(?://(?P<authority>[^/?;]*))?(?P<path>[^?;]*)(?P<query>\?.*)?", re.DOTALL)
 _URI = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):(?P<authority>//[^/]*)?(?P<path>/.*)?", re.IGNORECASE | re.DOTALL)
 # A part that has a dot of its own stays in its quotes: its whole name would be another table's.
 _PART = r"""(?:"[^".]+"|`[^`.]+`|\[[^\].]+\]|[^"`\[\].\s]+)"""
 _QUOTED = re.compile(rf"""(?=.*["`\[]){_PART}(?:\.{_PART})*""")
+# The long forms of a host, of MySQL's and MariaDB's drivers: `(host=a,port=3307)`, `address=(host=a)(port=3307)`.
+_LONG_HOST = re.compile(r"(?:address=)?(?:\([^()]*\))+")
+_LONG_PART = re.compile(r"(?P<key>\w+)=(?P<value>[^,()]+)")
 _HOST = re.compile(r"(?P<host>\[[^\]]+\]|[^:\[\]\s]+)(?::(?P<port>\d+))?")
 
 
@@ -273,6 +277,8 @@ def _in_store(row: StorageType, authority: str, directory: str, name: str) -> St
 def _on_hosts(row: StorageType, authority: str, path: str, name: str) -> StorageIdentifier | None:
     inside = path.strip("/").replace("/", ".")
     has_port = bool(row.port) and not (row.has_instance and inside)
+    if "(" in authority:
+        authority = _LONG_HOST.sub(_short_host, authority).strip("[]")
     hosts = [_host(row, host, has_port=has_port) for host in authority.rpartition("@")[2].lower().split(",")]
     if None in hosts or (inside and not (row.depth and path.startswith("/"))):
         return None
@@ -284,6 +290,11 @@ def _on_hosts(row: StorageType, authority: str, path: str, name: str) -> Storage
     if inside and inside.count(".") + name.count(".") + 2 <= row.depth:
         name = f"{inside}.{name}"
     return _identifier("table", system=row.scheme, hosts=joined, table=name)
+
+
+def _short_host(long: re.Match[str]) -> str:
+    parts = {part["key"].lower(): part["value"] for part in _LONG_PART.finditer(long[0])}
+    return ":".join(parts[key] for key in ("host", "port") if key in parts)
 
 
 def _host(row: StorageType, text: str, *, has_port: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""An external table of Hive, with partitions of another tool, is declared over its directory and read by one of them."""
+"""An external table of Hive, with partitions of another tool, is declared over its directory, and one is read."""
 
 import sys
 
