@@ -29,7 +29,7 @@ ARROWS = {
     "settings": {"launch", "naming", "secrets"},
     "inject": {"declare", "launch", "secrets", "settings"},
     "submit": {"inject", "launch", "merge", "secrets"},
-    "plans": {"launch", "merge", "naming"},
+    "plans": {"launch", "merge", "naming", "secrets"},
     "collect": {"declare", "launch", "merge", "plans"},
     "watch": {"launch", "merge", "secrets", "settings"},
     "emit": _LEAVES | {"settings"},

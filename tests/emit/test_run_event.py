@@ -168,13 +168,16 @@ def test_a_name_that_a_backend_cannot_hold_is_written_so_that_it_can_everywhere(
         state="COMPLETE",
         inputs=(DatasetLineage(topic),),
         outputs=(made,),
-        attempted=(Attempt(topic, "failed"),),
+        attempted=(Attempt(topic, "failed", "no\x1b answer to token=hunter2"),),
         unconfirmed=(topic,),
         catalog_changes=(change,),
     )
     text = to_json(run_event(lineage, None, job_namespace="n", job_name="j", run_id=RUN_ID)).decode()
     assert "kafka://a:9092,b:9092" not in text
     assert text.count('"namespace":"kafka://a:9092+2C+b:9092"') == 8
+    assert '"error":"no' in text
+    assert "hunter2" not in text
+    assert "\\u001b" not in text
 
 
 # A namespace of each kind, as it is sent, and the URI that Marquez (0.51.1) was seen to hold for it.

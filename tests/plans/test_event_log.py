@@ -280,12 +280,12 @@ def test_events_that_are_not_read_are_passed_over_without_being_decoded() -> Non
     assert (counts.read, counts.set_aside) == (0, {})
 
 
-def test_no_text_of_an_error_is_kept() -> None:
+def test_what_failed_has_the_error_without_its_secrets() -> None:
     event = {
         "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd",
         "executionId": 0,
         "time": 1,
-        "errorMessage": "password=S3CRET",
+        "errorMessage": f"no answer with password=S3CRET {'x' * 2000}",
     }
     reader = EventLogReader()
     list(reader.add(STREAM.read_bytes().splitlines()[2]))
@@ -293,6 +293,8 @@ def test_no_text_of_an_error_is_kept() -> None:
     list(reader.add(start))
     (execution,) = reader.add(json.dumps(event, separators=(",", ":")).encode())
     assert execution.is_failed is True
+    assert execution.error.startswith("no answer with password=")
+    assert len(execution.error) == 1000
     assert "S3CRET" not in repr(execution)
 
 

@@ -30,7 +30,7 @@ _APPLICATION = (
     f"run_id string, {_DATASET}, application_id string, master string, deploy_mode string, ui_url string, "
     "is_ended boolean"
 )
-_ATTEMPT = f"{_DATASET}, reason string"
+_ATTEMPT = f"{_DATASET}, reason string, error string"
 _COMMAND = "command string, count bigint"
 _PART = "name string, count bigint"
 _COUNT = "subject string, status string, count bigint"

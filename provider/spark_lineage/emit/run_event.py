@@ -37,7 +37,7 @@ from spark_lineage.secrets.redaction import redact, redact_dataset, redact_value
 
 if TYPE_CHECKING:
     from spark_lineage.launch.line import LineCounts
-    from spark_lineage.merge.lineage import Application, CatalogChange, TaskLineage, TaskState
+    from spark_lineage.merge.lineage import Application, Attempt, CatalogChange, TaskLineage, TaskState
     from spark_lineage.merge.task_numbers import TaskNumbers
     from spark_lineage.merge.transition import StatusSummary, StatusTransition
     from spark_lineage.naming.identity import DatasetName
@@ -127,7 +127,7 @@ def run_facets(lineage: TaskLineage) -> dict[str, Any]:
             break
     lists = (
         (APPLICATION_KEY, "applications", [_application(each) for each in lineage.applications]),
-        (ATTEMPTED_OUTPUTS_KEY, "outputs", [{**named(one.dataset), "reason": one.reason} for one in lineage.attempted]),
+        (ATTEMPTED_OUTPUTS_KEY, "outputs", [_attempt(each) for each in lineage.attempted]),
         (UNCONFIRMED_OUTPUTS_KEY, "outputs", [named(each) for each in lineage.unconfirmed]),
         (CATALOG_CHANGES_KEY, "changes", [_catalog_change(each) for each in lineage.catalog_changes]),
         (UNKNOWN_DATASETS_KEY, "commands", [known(command=redact(e.command), count=e.count) for e in lineage.unknown]),
@@ -135,6 +135,11 @@ def run_facets(lineage: TaskLineage) -> dict[str, Any]:
     )
     facets |= {key: facet(key, **{field: entries}) for key, field, entries in lists if entries}
     return facets if lineage.status is None else facets | status_facets(lineage.state, lineage.status)
+
+
+def _attempt(one: Attempt) -> dict[str, Any]:
+    error = without_controls(redact(one.error))
+    return known(**named(one.dataset), reason=one.reason, error=error or None)
 
 
 def status_facets(state: TaskState, status: StatusSummary) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _NOTHING = Observed(DatasetName("", ""))
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
     *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved"),
-    *("lifecycle", "attempt"),
+    *("lifecycle", "attempt", "attempt_error"),
 )
 _OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written")
 
@@ -124,6 +124,7 @@ class Entity:
         self.first_written, self.last_written = float("inf"), float("-inf")
         self.last_lifecycle: str | None = None
         self.attempt: AttemptReason | None = None
+        self.attempt_error = ""
         self.described = _NOTHING
         self.lifecycle: str | None = None
         self.previous_name: DatasetName | None = None
@@ -271,9 +272,9 @@ class Entity:
                 self.read = structs.replace(self.read, statistics=combine(known.statistics, read.statistics, add))
             self.read_name = self.read_name or read.dataset
 
-    def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool) -> None:
+    def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool, error: str = "") -> None:
         """Add a write that left nothing; of an overwrite, the former content may be gone as well."""
-        self.attempt = reason
+        self.attempt, self.attempt_error = reason, error
         if is_destroyed:
             self.is_written = False
             self.parts.clear()

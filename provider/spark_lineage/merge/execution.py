@@ -65,13 +65,14 @@ class LoggedApplication(Struct, frozen=True, gc=False):
 class Execution(Struct, frozen=True, gc=False):
     """One SQL execution of a Spark application (``SparkListenerSQLExecutionStart`` and ``...End``).
 
-    ``started`` and ``ended`` (None: not logged) are epoch seconds with Spark's milliseconds, which the listener's START
-    and COMPLETE repeat. ``is_failed`` is None where it is not known. ``has_jobs``: a SparkJob ran for it.
-    ``command`` is the simple class name of the command at the root, empty for a query. ``mode`` is its save mode
-    (``Append``, ``Overwrite``, ``Ignore``, ``ErrorIfExists``), ``partition`` the static partition that it writes
-    (``("day=1",)``), ``constants`` the columns that have one value in all rows that it writes, ``partitioned_by`` all
-    columns by which it partitions. ``is_partial``: an overwrite replaces some partitions or rows only. ``is_merge``: it
-    writes what a MERGE made. ``query_id`` is the streaming query that it is a batch of, ``output_mode`` that of it.
+    ``started`` and ``ended`` (None: not logged) are epoch seconds with Spark's milliseconds, which the listener's
+    START and COMPLETE repeat. ``is_failed`` is None where it is not known; ``error`` is why, without secrets.
+    ``has_jobs``: a SparkJob ran for it. ``command`` is the simple class name of the command at the root, empty for
+    a query. ``mode`` is its save mode (``Append``, ``Overwrite``, ``Ignore``, ``ErrorIfExists``), ``partition`` the
+    static partition that it writes (``("day=1",)``), ``constants`` the columns that have one value in all rows that
+    it writes, ``partitioned_by`` all columns by which it partitions. ``is_partial``: an overwrite replaces some
+    partitions or rows only. ``is_merge``: it writes what a MERGE made. ``query_id`` is the streaming query that it
+    is a batch of, ``output_mode`` that of it.
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with the edges that the plan names. ``is_whole``: the
     plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads, and what
@@ -108,6 +109,7 @@ class Execution(Struct, frozen=True, gc=False):
     statement: CatalogStatement | None = None
     attempt_id: str = ""
     queries: tuple[DatabaseQuery, ...] = ()
+    error: str = ""
 
     @property
     def key(self) -> tuple[str, str, int]:

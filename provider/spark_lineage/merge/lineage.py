@@ -188,11 +188,13 @@ class Action(Struct, frozen=True, gc=False):
 class Attempt(Struct, frozen=True, order=True, gc=False):
     """A write that left nothing behind, and why: it failed, never ended, or ended without having written.
 
-    Its dataset is never an output as well: one that an earlier write filled, and that is still there, is an output.
+    ``error`` is what Spark said where it failed. Its dataset is never an output as well: one that an earlier write
+    filled, and that is still there, is an output.
     """
 
     dataset: DatasetName
     reason: AttemptReason
+    error: str = ""
 
 
 class UnknownDatasets(Struct, frozen=True, order=True, gc=False):

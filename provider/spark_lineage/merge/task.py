@@ -91,7 +91,7 @@ def task_lineage(
         outputs=written,
         attempted=tuple(
             sorted(
-                Attempt(entity.name, entity.attempt)
+                Attempt(entity.name, entity.attempt, entity.attempt_error)
                 for entity in timeline.entities
                 if entity.attempt is not None and not entity.is_dropped and entity.name not in left
             )

@@ -125,7 +125,8 @@ class Timeline:
                     # If all that was written is the inner run of this command, its catalog may have refused it later.
                     is_whole = run.first <= entity.first_written <= run.last and is_outer(run)
                     reason: AttemptReason = "failed" if outcome == "failed" else "unfinished"
-                    entity.add_attempt(reason, is_destroyed=is_destroyed(run, write) or is_whole)
+                    error = self._evidence.execution(run_id).error
+                    entity.add_attempt(reason, is_destroyed=is_destroyed(run, write) or is_whole, error=error)
                     written.append(entity)
         if is_effective and statement is not None and not outputs:
             written += self._command(run_id, outcome, statement)

@@ -34,6 +34,7 @@ from spark_lineage.plans.running import Running, made, unread_columns, with_vers
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 from spark_lineage.plans.task_sums import TaskSums
+from spark_lineage.secrets.redaction import redact
 
 __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_log"]
 
@@ -41,7 +42,7 @@ log = logging.getLogger(__name__)
 
 SOURCE = "event log"
 # Of the message of an exception, which goes on with the stack trace; it is redacted, then cut again.
-_MESSAGE_LENGTH = 64_000
+_MESSAGE_LENGTH, _ERROR_LENGTH = 64_000, 1000
 
 # Of each file and poll, so that one never takes long; what is left comes with the next.
 _POLL_BYTES = 2 * 1024 * 1024
@@ -324,7 +325,8 @@ class EventLogReader:
             return
         running.states = self._states.get(running.known.root_execution_id, states)
         is_failed = None if event.errorMessage is None else bool(event.errorMessage)
-        running.known = structs.replace(running.known, ended=event.time / 1000, is_failed=is_failed)
+        error = redact((event.errorMessage or "")[:_MESSAGE_LENGTH])[:_ERROR_LENGTH]
+        running.known = structs.replace(running.known, ended=event.time / 1000, is_failed=is_failed, error=error)
         if running.known.query_id:
             self._ended.setdefault(running.known.query_id, []).append(running)
         else:
