@@ -12,7 +12,17 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import PUSHED_JOIN, CatalogStatement, Execution, is_hidden, topic_of, unnamed_part
 from spark_lineage.merge.lineage import IDENTITY, SchemaField
-from spark_lineage.merge.observed import Edge, Observed, by_name, in_partition, join, keep_edges, renamed, with_sources
+from spark_lineage.merge.observed import (
+    Edge,
+    Observed,
+    by_name,
+    combine,
+    in_partition,
+    join,
+    keep_edges,
+    renamed,
+    with_sources,
+)
 from spark_lineage.merge.partitions import column_value, joined
 from spark_lineage.merge.query_tables import UNREAD_QUERY, with_queries
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, RDD_JOB, STARTED, LineageState, RunContent, RunState
@@ -311,7 +321,13 @@ def _filled(
         logged = (structs.replace(logged[0], dataset=listened[0].dataset),)
     found = {output.dataset: output for output in logged}
     return tuple(
-        structs.replace(output, schema=output.schema or same.schema, edges=_edges(output, same, execution, read))
+        structs.replace(
+            output,
+            schema=output.schema or same.schema,
+            edges=_edges(output, same, execution, read),
+            # Of a write in partitions the listener does not count all files.
+            statistics=combine(same.statistics, output.statistics, lambda logged, _: logged),
+        )
         if (same := found.get(output.dataset))
         else output
         for output in listened
