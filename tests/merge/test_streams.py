@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.merge.lineage import SchemaField, TaskLineage, Transformation
+from spark_lineage.merge.lineage import SchemaField, Statistics, TaskLineage, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState
 from spark_lineage.naming.identity import DatasetName
@@ -59,6 +59,20 @@ class TestDirectories:
         program.log(inner, query_id="q", outputs=(at("/out"),))
         program.run([], node="project", processing="STREAMING")
         assert inputs(program.lineage()) == ["/in/late"]
+
+
+def test_files_that_a_stream_reads_count_once_a_query_however_often_a_batch_says_so(program: Any) -> None:
+    def read(path: str) -> dict[str, Any]:
+        statistics = {"size": 10, "fileCount": 1}
+        return {"namespace": "file", "name": path, "inputFacets": {"inputStatistics": statistics}}
+
+    for number, query_id in ((0, "q"), (2, "q"), (4, "r")):
+        with program.running([read("/in")], node="project", processing="STREAMING") as batch:
+            inner = program.run([read("/in")], node="project", processing="STREAMING")
+        program.log(batch, execution_id=number, root_execution_id=number, query_id=query_id, inputs=(at("/in"),))
+        program.log(inner, execution_id=number + 1, root_execution_id=number, query_id=query_id, inputs=(at("/in"),))
+    (one,) = program.lineage().inputs
+    assert one.statistics == Statistics(None, 20, 2)
 
 
 class TestWhileItRuns:

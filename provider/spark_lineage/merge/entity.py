@@ -112,6 +112,7 @@ class Entity:
         # What was read of what the task wrote, in which versions, and the version of each write, "" for an unknown one.
         self.own_read: Observed | None = None
         self.later_versions: set[str] = set()
+        self._streamed: dict[str, Statistics | None] = {}
         self.written_versions: set[str] = set()
         self.write_count = 0
         self.glimpsed: Observed | None = None
@@ -239,8 +240,11 @@ class Entity:
         self.names.add(observed.dataset.whole)
         self.symlinks |= observed.symlinks
 
-    def add_read(self, read: Observed, *, is_schema_reading: bool, is_streaming: bool) -> None:
-        """Add a read. What the task had written before is no input (M6)."""
+    def add_read(self, read: Observed, *, is_schema_reading: bool, query: str) -> None:
+        """Add a read. What the task had written before is no input (M6).
+
+        :param query: the streaming query of which this is a micro-batch, if it is one
+        """
         found = read.statistics
         # For some tables (Hive's own formats) Spark does not say what was found.
         if self.is_only_created and (found is None or found.row_count or found.size):
@@ -266,10 +270,11 @@ class Entity:
             self.read_versions |= dict.fromkeys(sorted(read.versions))
             if self._former_names:
                 read = structs.replace(read, schema=tuple(map(self._formerly, read.schema)))
-            known, self.read = self.read, _joined(self.read, read)
-            if is_streaming and known is not None and self.read is not None:
-                # Each micro-batch reads what is new (M9).
-                self.read = structs.replace(self.read, statistics=combine(known.statistics, read.statistics, add))
+            if query and read.statistics is not None:
+                # Each micro-batch reads what is new, another query the same again (M9).
+                self._streamed[query] = combine(self._streamed.get(query), read.statistics, add)
+                read = structs.replace(read, statistics=self._streamed[query])
+            self.read = _joined(self.read, read)
             self.read_name = self.read_name or read.dataset
 
     def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool, error: str = "") -> None:

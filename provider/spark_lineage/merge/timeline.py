@@ -63,7 +63,11 @@ class Timeline:
 
     def _read(self, run_id: str) -> None:
         content = self._evidence.content(run_id)
-        logged = {one.dataset.whole for one in self._evidence.execution(run_id).inputs}
+        execution = self._evidence.execution(run_id)
+        logged = {one.dataset.whole for one in execution.inputs}
+        # A run that is part of a micro-batch reads the same as that.
+        is_batch = content.is_streaming and run_id not in self._evidence.roots
+        query = (execution.query_id or content.job_name) if is_batch else ""
         entities = []
         for read in self._reads(run_id):
             self.journal.locate(read)
@@ -76,7 +80,7 @@ class Timeline:
             is_noise = is_schema_reading(content, read)
             entity.is_read_declared |= content.is_declared
             entity.is_read_logged |= read.dataset.whole in logged
-            entity.add_read(read, is_schema_reading=is_noise, is_streaming=content.is_streaming)
+            entity.add_read(read, is_schema_reading=is_noise, query=query)
             entities += [] if is_noise else [entity]
         self.touched[run_id] = (entities, [])
 
