@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import IDENTITY, ColumnChange, DatasetLineage, SchemaField, Symlink, TaskLineage
@@ -137,3 +138,23 @@ def test_rows_that_a_delete_leaves_are_counted_where_no_plan_has_their_columns(
         write(program, TABLE, SOURCE, {"a": "x"})
     program.log(command="DeleteFromTable", outputs=(Observed(TABLE, LINK),), has_jobs=True, is_failed=is_failed)
     assert [one.part for one in program.lineage().unread] == ["DeleteFromTable: the columns that it leaves"] * unread
+
+
+def test_a_column_that_the_task_adds_is_none_of_the_input(program: Any) -> None:
+    write(program, COPY, TABLE, {"a": "a"})
+    alter(program, [ColumnChange(None, SchemaField("new")), renaming("new", "newer")])
+    write(program, SOURCE, TABLE, {"b": "a", "c": "newer"})
+    lineage = program.lineage()
+    (read,) = lineage.inputs
+    assert [field.name for field in read.schema] == ["a"]
+    assert columns(lineage, SOURCE) == (["b", "c"], {"b": ["a"]})
+
+
+@pytest.mark.parametrize(("is_partial", "expected"), [(False, ["c"]), (True, ["a", "b", "c"])])
+def test_an_overwrite_leaves_its_own_columns(program: Any, is_partial: bool, expected: list[str]) -> None:
+    for names, partial in (("ab", False), ("c", is_partial)):
+        made = Observed(COPY, schema=tuple(map(SchemaField, names)), lifecycles=frozenset({"OVERWRITE"}))
+        edges = frozenset((name, SOURCE, name, IDENTITY) for name in names)
+        written = structs.replace(made, edges=edges)
+        program.log(mode="Overwrite", is_partial=partial, inputs=(Observed(SOURCE),), outputs=(written,), has_jobs=True)
+    assert [field.name for field in output(program.lineage(), COPY).schema] == expected

@@ -137,6 +137,7 @@ class Entity:
         self.replaced_parts: set[str] = set()
         self._last_content = Content()
         self._former_names: dict[str, str] = {}
+        self._added: set[str] = set()
 
     @property
     def name(self) -> DatasetName:
@@ -268,8 +269,8 @@ class Entity:
         else:
             self.read_parts.add(partition)
             self.read_versions |= dict.fromkeys(sorted(read.versions))
-            if self._former_names:
-                read = structs.replace(read, schema=tuple(map(self._formerly, read.schema)))
+            if self._former_names or self._added:
+                read = structs.replace(read, schema=tuple(self._of_before(read.schema)))
             if query and read.statistics is not None:
                 # Each micro-batch reads what is new, another query the same again (M9).
                 self._streamed[query] = combine(self._streamed.get(query), read.statistics, add)
@@ -337,7 +338,7 @@ class Entity:
         if not is_repeated or write.versions:
             # A version that nothing names is not the one of before.
             self.described = structs.replace(self.described, versions=write.versions)
-        self._describe(write)
+        self._describe(write, is_replacing=lifecycle in _REPLACING and not (partition or how.execution.is_partial))
 
     def add_declared(self, write: Observed, sources: Sources, fed_by: set[Entity]) -> None:
         """Add what is declared about content that Spark was seen to write: it adds edges, and fills gaps."""
@@ -347,9 +348,12 @@ class Entity:
         self.is_unconfirmed = False
         self.described = _filled(self.described, write)
 
-    def change_columns(self, changes: Iterable[ColumnChange]) -> None:
-        """Rename or drop columns, with their sources; what was read before keeps the name that it had then."""
+    def change_columns(self, changes: Collection[ColumnChange]) -> None:
+        """Add, rename or drop columns, with their sources; what was read before keeps the name that it had then."""
         changed = {change.old.name.casefold(): change.new for change in changes if change.old is not None}
+        for one in changes:
+            if one.new is not None and self.is_new(one.old):
+                self._added.add(one.new.name.casefold())
         for part in self.parts.values():
             part.sources = dict(_with_new_names(part.sources, changed))
         self._sum_up()
@@ -358,6 +362,10 @@ class Entity:
             self._former_names |= {
                 new.name.casefold(): former[name] for name, new in changed.items() if new is not None
             }
+
+    def is_new(self, column: SchemaField | None) -> bool:
+        """Whether the task has added a column; None is one that comes just now."""
+        return column is None or column.name.casefold() in self._added
 
     def former_name(self, column: str) -> str:
         """Return what a column was called when it was first read."""
@@ -401,6 +409,7 @@ class Entity:
         self.filled_parts |= other.filled_parts
         self.replaced_parts |= other.replaced_parts
         self._former_names |= other._former_names
+        self._added |= other._added
         self.is_only_created = self.is_only_created and other.is_only_created
         self.first_written = min(self.first_written, other.first_written)
         for name in _OF_EITHER:
@@ -420,8 +429,9 @@ class Entity:
                 self.parts[partition] = Content()
                 self.parts[partition].add(self._last_content)
 
-    def _formerly(self, field: SchemaField) -> SchemaField:
-        return structs.replace(field, name=self.former_name(field.name))
+    def _of_before(self, schema: Iterable[SchemaField]) -> Iterator[SchemaField]:
+        """Return the columns that were there before the task, as they were called then."""
+        return (structs.replace(each, name=self.former_name(each.name)) for each in schema if not self.is_new(each))
 
     def _sum_up(self) -> None:
         if len(self.parts) == 1:
@@ -431,9 +441,10 @@ class Entity:
         for part in self.parts.values():
             self.content.add(part)
 
-    def _describe(self, written: Observed) -> None:
+    def _describe(self, written: Observed, *, is_replacing: bool = False) -> None:
         # A plan has the names of columns alone; a change of columns has all.
         is_newer = "ALTER" in written.lifecycles or any(field.type is not None for field in written.schema)
+        is_newer |= is_replacing and _names(written.schema) != _names(self.described.schema) and bool(written.schema)
         schema = written.schema if is_newer or not self.described.schema else self.described.schema
         self.described = structs.replace(_filled(written, self.described), schema=schema)
 
@@ -457,6 +468,10 @@ def _filled(first: Observed, other: Observed) -> Observed:
         catalog=first.catalog or other.catalog,
         versions=first.versions or other.versions,
     )
+
+
+def _names(schema: Iterable[SchemaField]) -> set[str]:
+    return {field.name.casefold() for field in schema}
 
 
 def _joined(known: Observed | None, new: Observed | None) -> Observed | None:
