@@ -57,7 +57,7 @@ def test_decode_event_of_spark_or_unknown_producer_is_read(integration: str, pro
 
 
 def test_a_good_line() -> None:
-    event, inputs, outputs = LineDecoder().decode(GOOD)
+    event, inputs, outputs, _ = LineDecoder().decode(GOOD)
     assert event.eventType == "START"
     assert [one.dataset.name for one in inputs] == ["/data/lab/data/cust.csv", "/data/lab/data/orders.csv"]
     assert [one.dataset.name for one in outputs] == ["/data/lab/out/a_parquet"]
@@ -99,7 +99,7 @@ def test_an_oversized_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_names_beyond_ascii() -> None:
-    _event, inputs, _ = LineDecoder().decode(GOOD.replace(b"cust.csv", "künden-客户.csv".encode()))
+    _event, inputs, *_ = LineDecoder().decode(GOOD.replace(b"cust.csv", "künden-客户.csv".encode()))
     assert "/data/lab/data/künden-客户.csv" in {one.dataset.name for one in inputs}
 
 
@@ -108,25 +108,25 @@ def test_names_beyond_ascii() -> None:
     [("42Z", 0), ("42.5Z", 500_000), ("42.16Z", 160_000), ("42.123456Z", 123_456), ("42.123456789Z", 123_457)],
 )
 def test_times_of_any_number_of_digits(text: str, microseconds: int) -> None:
-    event, _, _ = LineDecoder().decode(GOOD.replace(b"42.522Z", text.encode()))
+    event, *_ = LineDecoder().decode(GOOD.replace(b"42.522Z", text.encode()))
     assert event.eventTime.second == 42
     assert event.eventTime.microsecond == microseconds
 
 
 def test_a_time_with_an_offset_is_the_same_moment() -> None:
-    here, _, _ = LineDecoder().decode(GOOD)
-    there, _, _ = LineDecoder().decode(GOOD.replace(b"T22:56:42.522Z", b"T23:56:42.522+01:00"))
+    here, *_ = LineDecoder().decode(GOOD)
+    there, *_ = LineDecoder().decode(GOOD.replace(b"T22:56:42.522Z", b"T23:56:42.522+01:00"))
     assert here.eventTime == there.eventTime
 
 
 def test_of_a_repeated_key_the_last_value_counts() -> None:
     doubled = GOOD.replace(b'"eventType":"START"', b'"eventType":"RUNNING","eventType":"START"')
     assert doubled != GOOD
-    event, inputs, _ = LineDecoder().decode(doubled)
+    event, inputs, *_ = LineDecoder().decode(doubled)
     assert event.eventType == json.loads(doubled)["eventType"] == "START"
     rdd = (FIXTURES / "d_414.ndjson").read_bytes().splitlines()[2]
     assert rdd.count(b'"processing_engine"') == 2
-    event, inputs, _ = LineDecoder().decode(rdd)
+    event, inputs, *_ = LineDecoder().decode(rdd)
     assert event.run.facets is not None
     assert event.run.facets.processing_engine is not None
     assert event.run.facets.processing_engine.version == "4.1.4"

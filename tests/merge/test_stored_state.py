@@ -78,11 +78,11 @@ def test_the_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(stored_state, "FORMAT", 99)
     later = encode_state(LineageState())
     monkeypatch.undo()
-    with pytest.raises(StateFormatError, match=r"format 99; this version reads format 6"):
+    with pytest.raises(StateFormatError, match=r"format 99; this version reads format 7"):
         decode_state(later)
 
 
-@pytest.mark.parametrize("stored", [b"", b"{}", msgspec.msgpack.encode([6, 2, 3]), b"\x91"])
+@pytest.mark.parametrize("stored", [b"", b"{}", msgspec.msgpack.encode([stored_state.FORMAT, 2, 3]), b"\x91"])
 def test_other_bytes_are_refused(stored: bytes) -> None:
     with pytest.raises(StateFormatError, match="no state"):
         decode_state(stored)

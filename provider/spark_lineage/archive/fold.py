@@ -189,8 +189,8 @@ def _parts(path: str, its_lines: Iterable[bytes | LineError], decoder: LineDecod
                 raise LineError("of no launch")
             states[launch].transitions.add(decode_transition(line))
             return
-        event, inputs, outputs = decoder.decode(line)
-        states[application_run_id(event)].add(event, inputs, outputs)
+        found = decoder.decode(line)
+        states[application_run_id(found.event)].add(*found)
 
     for line in its_lines:
         try:

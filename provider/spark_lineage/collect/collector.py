@@ -66,14 +66,14 @@ class Collector:
         return number - first_number + 1
 
     def _add_event(self, line: bytes) -> None:
-        event, inputs, outputs = self._decoder.decode(line)
-        facets = event.run.facets
+        found = self._decoder.decode(line)
+        facets = found.event.run.facets
         if facets is not None and facets.spark_properties is not None and facets.spark_applicationDetails is not None:
             application_id = facets.spark_applicationDetails.applicationId
             directory = facets.spark_properties.properties.event_log_directory
             if application_id and directory:
                 self.event_log_directories[application_id] = directory
-        self.state.add(event, inputs, outputs)
+        self.state.add(*found)
 
     def read(self, stream: BinaryIO, *, source: str) -> None:
         """Fold a whole file, plain or compressed.

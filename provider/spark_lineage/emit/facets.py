@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attr
+import msgspec
 from openlineage.client.generated.base import DatasetFacet, InputDatasetFacet, JobFacet, OutputDatasetFacet, RunFacet
 from openlineage.client.generated.catalog_dataset import CatalogDatasetFacet
 from openlineage.client.generated.column_lineage_dataset import ColumnLineageDatasetFacet
@@ -27,9 +28,10 @@ from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDa
 
 from spark_lineage.naming.identity import dataset_type
 from spark_lineage.secrets.redacted_event import sent_name
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact, redact_value
 
 if TYPE_CHECKING:
+    from spark_lineage.merge.foreign import Facets
     from spark_lineage.merge.lineage import (
         Catalog,
         ColumnLineage,
@@ -128,6 +130,11 @@ def named(dataset: DatasetName) -> dict[str, str]:
     return {"namespace": sent.namespace, "name": sent.name}
 
 
+def passing(facets: Facets) -> dict[str, Any]:
+    """Return facets of others by their names, redacted."""
+    return {name: redact_value(msgspec.json.decode(content)) for name, content in facets}
+
+
 def facets_of_input(dataset: DatasetLineage) -> dict[str, Any]:
     """The facets that say what a dataset is: dataSource, schema, symlinks or hierarchy, storage, catalog, version."""
     columns: list[Any] = schema_fields(dataset.schema)
@@ -137,7 +144,7 @@ def facets_of_input(dataset: DatasetLineage) -> dict[str, Any]:
     is_in_own = "iceberg" not in (catalog and catalog.framework, storage and storage.storage_layer)
     links = [link for link in dataset.symlinks if not (is_in_own and dataset_type(link.dataset) == "table")]
     identifiers = [Identifier(**named(link.dataset), type=link.type) for link in links]
-    return known(
+    return passing(dataset.foreign) | known(
         dataSource=data_source(sent_name(dataset.dataset).namespace) if dataset.has_data_source else None,
         schema=SchemaDatasetFacet(columns, producer=PRODUCER) if columns else None,
         symlinks=SymlinksDatasetFacet(identifiers, producer=PRODUCER) if links else None,
@@ -164,7 +171,7 @@ def input_facets(dataset: DatasetLineage) -> dict[str, Any]:
     numbers, versions = _numbers(dataset.statistics), dataset.versions
     statistics = InputStatisticsInputDatasetFacet(**numbers, producer=PRODUCER) if numbers else None
     several = facet(VERSIONS_KEY, versions=list(versions)) if len(versions) > 1 else None
-    return known(**{"inputStatistics": statistics, VERSIONS_KEY: several})
+    return passing(dataset.foreign_of_use) | known(**{"inputStatistics": statistics, VERSIONS_KEY: several})
 
 
 def output_facets(dataset: DatasetLineage) -> dict[str, Any]:
@@ -180,7 +187,8 @@ def output_facets(dataset: DatasetLineage) -> dict[str, Any]:
         for each in dataset.writes
     ]
     statistics = OutputStatisticsOutputDatasetFacet(**numbers, producer=PRODUCER) if numbers else None
-    return known(outputStatistics=statistics) | ({WRITES_KEY: facet(WRITES_KEY, operations=writes)} if writes else {})
+    ours = known(outputStatistics=statistics) | ({WRITES_KEY: facet(WRITES_KEY, operations=writes)} if writes else {})
+    return passing(dataset.foreign_of_use) | ours
 
 
 def _numbers(statistics: Statistics | None) -> dict[str, int]:

@@ -30,6 +30,7 @@ from spark_lineage.emit.facets import (
     known,
     named,
     output_facets,
+    passing,
     schema_fields,
 )
 from spark_lineage.secrets.redacted_event import event_time, without_controls
@@ -90,13 +91,14 @@ def job_facets(lineage: TaskLineage) -> dict[str, Any]:
     has no tracked source. Edges are between datasets: those between columns are in each output's ``columnLineage``, and
     would nearly double an event here. Spec: ``LineageFacet.json`` 1-0-0, ``LineageJobFacet``.
     """
+    others = passing(lineage.foreign_of_job)
     if not any(output.fed_by for output in lineage.outputs):
-        return {}
+        return others
     entries = [
         {**_entity(output.dataset), "inputs": [_entity(source) for source in output.fed_by]}
         for output in lineage.outputs
     ]
-    return {LINEAGE_KEY: facet(LINEAGE_KEY, entries=entries)}
+    return {**others, LINEAGE_KEY: facet(LINEAGE_KEY, entries=entries)}
 
 
 def job_type_facet(kind: str, *, is_streaming: bool) -> JobTypeJobFacet:
@@ -118,7 +120,7 @@ def collection_facet(lineage: TaskLineage, counts: LineCounts | None) -> dict[st
 
 def run_facets(lineage: TaskLineage) -> dict[str, Any]:
     """``processing_engine``, ``errorMessage`` where the application failed, and our own facets but the collection's."""
-    facets: dict[str, Any] = {}
+    facets = passing(lineage.foreign)
     for each in lineage.applications:
         if each.spark_version is not None:
             facets["processing_engine"] = ProcessingEngineRunFacet(

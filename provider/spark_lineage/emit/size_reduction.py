@@ -177,6 +177,18 @@ def _without_catalog_schemas(lineage: TaskLineage) -> TaskLineage:
     return structs.replace(lineage, catalog_changes=tuple(changes))
 
 
+def _without_others(lineage: TaskLineage) -> TaskLineage:
+    inputs, outputs = (
+        tuple(structs.replace(each, foreign=(), foreign_of_use=()) for each in side)
+        for side in (lineage.inputs, lineage.outputs)
+    )
+    return structs.replace(lineage, inputs=inputs, outputs=outputs, foreign=(), foreign_of_job=())
+
+
+def _with_others(lineage: TaskLineage) -> tuple[DatasetLineage, ...]:
+    return tuple(each for each in (*lineage.inputs, *lineage.outputs) if each.foreign or each.foreign_of_use)
+
+
 # A hundred thousand edges have the same few transformations.
 @lru_cache
 def _is_indirect(transformations: Transformations) -> bool:
@@ -198,6 +210,7 @@ ORDER: tuple[DatasetStep | TaskStep, ...] = (
     TaskStep("exactEdges", _without_obvious_edges, attrgetter("outputs")),
     DatasetStep("descriptions", _without_descriptions),
     TaskStep("catalogSchemas", _without_catalog_schemas, attrgetter("catalog_changes")),
+    TaskStep("otherFacets", _without_others, _with_others),
     DatasetStep("nestedFields", _without_nested_fields, is_by_reference=True),
     DatasetStep(
         "unusedSchemas",

@@ -8,13 +8,26 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec import structs
 
-from spark_lineage.merge.event import Dataset, RunEvent, observe
+from spark_lineage.merge.event import (
+    Dataset,
+    EventType,
+    Job,
+    JobFacets,
+    RawDataset,
+    Run,
+    RunEvent,
+    RunFacets,
+    foreign_facets,
+    observe,
+)
+from spark_lineage.merge.foreign import ForeignFacet, foreign
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.transition import StatusTransition
+from spark_lineage.merge.transition import AwareTime, StatusTransition
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 _SPARK = "SPARK"
@@ -23,7 +36,38 @@ _INTEGRATION = re.compile(r"https?://[^?#]*/integration/(?P<name>\w{1,32})/?")
 # What the memo of dataset lists may hold, in bytes of JSON; it is dropped whole when full.
 _MEMO_BYTES = 4 * 1024 * 1024
 
-_EMPTY: tuple[Observed, ...] = ()
+
+class _RawRun(msgspec.Struct, gc=False):
+    runId: str  # noqa: N815 - the name is that of the specification
+    facets: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _RawJob(msgspec.Struct, gc=False):
+    namespace: str
+    name: str
+    facets: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _RawEvent(msgspec.Struct, gc=False):
+    """An event whose facets and datasets are still JSON, because most events repeat what another one said."""
+
+    eventTime: AwareTime  # noqa: N815
+    run: _RawRun
+    job: _RawJob
+    producer: str = ""
+    eventType: EventType | None = None  # noqa: N815
+    inputs: msgspec.Raw = msgspec.Raw(b"[]")
+    outputs: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+_Datasets = tuple[tuple[Observed, ...], tuple[ForeignFacet, ...]]
+_EMPTY: _Datasets = ((), ())
+_decode_raw_event = msgspec.json.Decoder(_RawEvent).decode
+_decode_run_facets = msgspec.json.Decoder(RunFacets | None).decode
+_decode_job_facets = msgspec.json.Decoder(JobFacets | None).decode
+_decode_raw_facets = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
+_decode_datasets = msgspec.json.Decoder(list[Dataset]).decode
+_decode_raw_datasets = msgspec.json.Decoder(list[RawDataset]).decode
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
 _decode_event = msgspec.json.Decoder(RunEvent).decode
 _decode_transition = msgspec.json.Decoder(StatusTransition).decode
@@ -57,22 +101,33 @@ class LineCounts:
         return sum(self.set_aside.values())
 
 
+class Line(NamedTuple):
+    """An event with its datasets and what else it says, as ``LineageState.add`` takes it."""
+
+    event: RunEvent
+    inputs: tuple[Observed, ...]
+    outputs: tuple[Observed, ...]
+    foreign: tuple[ForeignFacet, ...] = ()
+
+
 class LineDecoder:
     """Turns lines into events and their datasets.
 
-    An action repeats its datasets on each of its events, and a program repeats them on each action, so lists of
-    datasets are decoded once and shared: equal JSON gives the identical tuple.
+    An action repeats its facets and datasets on each of its events, and a program repeats them on each action, so
+    lists of datasets are decoded once and shared: equal JSON gives the identical tuple.
     """
 
     def __init__(self) -> None:
-        self._decode_datasets = msgspec.json.Decoder(list[Dataset]).decode
-        self._memo: dict[bytes, tuple[Observed, ...]] = {b"[]": _EMPTY}
+        self._memo: dict[tuple[str, bytes], _Datasets] = {}
         self._memo_bytes = 0
+        # Consecutive events mostly repeat their predecessor: comparing is far cheaper than hashing.
         self._last_inputs = self._last_outputs = msgspec.Raw(b"[]")
         self._inputs = self._outputs = _EMPTY
+        self._last_facets = msgspec.Raw(b"null"), msgspec.Raw(b"null")
+        self._facets: tuple[RunFacets | None, JobFacets | None, tuple[ForeignFacet, ...]] = (None, None, ())
 
-    def decode(self, line: bytes) -> tuple[RunEvent, tuple[Observed, ...], tuple[Observed, ...]]:
-        """Return the event on a line, its inputs and its outputs.
+    def decode(self, line: bytes) -> Line:
+        """Return the event on a line, its inputs, its outputs, and the facets that the merge does not read.
 
         Of a JSON key that is repeated the last value counts, as in every common JSON reader.
 
@@ -83,30 +138,43 @@ class LineDecoder:
         if not line.isascii() or len(line) > MAX_LINE_BYTES:
             _check_text(line)
         try:
-            event = _decode_event(line)
+            raw = _decode_raw_event(line)
+            if (raw.run.facets, raw.job.facets) != self._last_facets:
+                self._facets = _facets(raw.run.facets, raw.job.facets)
+                self._last_facets = raw.run.facets, raw.job.facets
+            of_run, of_job, foreign_ones = self._facets
+            run, job = Run(raw.run.runId, of_run), Job(raw.job.namespace, raw.job.name, of_job)
+            event = RunEvent(raw.eventTime, run, job, raw.producer, raw.eventType)
             if (integration := _integration(event)) != _SPARK:
                 raise LineError("not of Spark", f"it is an event of {integration[:32]!r}, as backends get them")
-            # Consecutive events mostly repeat their predecessor: comparing is far cheaper than hashing.
-            if event.inputs != self._last_inputs:
-                self._inputs = self._datasets(bytes(event.inputs))
-                self._last_inputs = event.inputs
-            if event.outputs != self._last_outputs:
-                self._outputs = self._datasets(bytes(event.outputs))
-                self._last_outputs = event.outputs
+            if raw.inputs != self._last_inputs:
+                self._inputs = self._datasets("inputs", bytes(raw.inputs))
+                self._last_inputs = raw.inputs
+            if raw.outputs != self._last_outputs:
+                self._outputs = self._datasets("outputs", bytes(raw.outputs))
+                self._last_outputs = raw.outputs
         except (msgspec.DecodeError, RecursionError) as error:
             raise _line_error(line, error) from error
-        return event, self._inputs, self._outputs
+        return Line(event, self._inputs[0], self._outputs[0], (*foreign_ones, *self._inputs[1], *self._outputs[1]))
 
-    def _datasets(self, raw: bytes) -> tuple[Observed, ...]:
-        known = self._memo.get(raw)
+    def _datasets(self, place: Literal["inputs", "outputs"], raw: bytes) -> _Datasets:
+        known = self._memo.get((place, raw))
         if known is None:
-            known = observe(self._decode_datasets(raw))
+            datasets = _decode_datasets(raw)
+            known = observe(datasets), tuple(foreign_facets(place, datasets, _decode_raw_datasets(raw)))
             if self._memo_bytes > _MEMO_BYTES:
-                self._memo = {b"[]": _EMPTY}
+                self._memo = {}
                 self._memo_bytes = 0
-            self._memo[raw] = known
+            self._memo[place, raw] = known
             self._memo_bytes += len(raw)
         return known
+
+
+def _facets(
+    of_run: msgspec.Raw, of_job: msgspec.Raw
+) -> tuple[RunFacets | None, JobFacets | None, tuple[ForeignFacet, ...]]:
+    passing = (*foreign("run", _decode_raw_facets(of_run)), *foreign("job", _decode_raw_facets(of_job)))
+    return _decode_run_facets(of_run), _decode_job_facets(of_job), passing
 
 
 def is_of_run(event: bytes, run_id: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Raw, Struct, field, structs
 
+from spark_lineage.merge.foreign import ForeignFacet, foreign
 from spark_lineage.merge.lineage import Catalog, SchemaField, Statistics, Storage, Symlink, Transformation
 from spark_lineage.merge.observed import NO_TRANSFORMATION, Edge, Observed, by_name, indirect
 from spark_lineage.merge.partitions import branch
@@ -212,7 +213,26 @@ class Dataset(Struct, gc=False):
     outputFacets: _DataFacets | None = None
 
 
+class RawDataset(Struct, gc=False):
+    """The facets of a dataset by their names."""
+
+    facets: dict[str, Raw] | None = None
+    inputFacets: dict[str, Raw] | None = None
+    outputFacets: dict[str, Raw] | None = None
+
+
 _NO_FACETS = _DatasetFacets()
+
+
+def foreign_facets(
+    place: Literal["inputs", "outputs"], datasets: Iterable[Dataset], raw: Iterable[RawDataset]
+) -> Iterator[ForeignFacet]:
+    """Return the facets of the datasets of one event that the merge does not read; ``raw`` are the same datasets."""
+    for dataset, facets in zip(datasets, raw, strict=True):
+        name = _name(dataset).whole
+        yield from foreign(place, facets.facets, name)
+        yield from foreign("inputFacets", facets.inputFacets, name)
+        yield from foreign("outputFacets", facets.outputFacets, name)
 
 
 def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:

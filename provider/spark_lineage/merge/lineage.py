@@ -103,7 +103,8 @@ class DatasetLineage(Struct, frozen=True, gc=False):
 
     ``lifecycle`` is the ``lifecycleStateChange`` of the last write, ``previous_name`` the name before a rename,
     ``fed_by`` the inputs that it was made from (M8), ``writes`` the distinct kinds of write, in order.
-    ``has_data_source`` is False where an event has no room to say where the dataset is.
+    ``has_data_source`` is False where an event has no room to say where the dataset is. ``foreign`` are facets that
+    pass through, as JSON by their names, ``foreign_of_use`` those of this use (``inputFacets``, ``outputFacets``).
     """
 
     dataset: DatasetName
@@ -119,6 +120,8 @@ class DatasetLineage(Struct, frozen=True, gc=False):
     fed_by: tuple[DatasetName, ...] = ()
     writes: tuple[Write, ...] = ()
     has_data_source: bool = True
+    foreign: tuple[tuple[str, bytes], ...] = ()
+    foreign_of_use: tuple[tuple[str, bytes], ...] = ()
 
 
 class Write(Struct, frozen=True, order=True, gc=False):
@@ -246,7 +249,8 @@ class TaskLineage(Struct, frozen=True, gc=False):
     of plans. ``actions`` and ``catalog_changes`` are in order of time. ``is_streaming``: a streaming query ran.
     ``run_count`` is the number of distinct Spark runs. ``evidence`` names the sources: ``listener``,
     ``event_log`` or ``driver_ui``.
-    ``status`` is None if the application was not watched.
+    ``status`` is None if the application was not watched. ``foreign`` are facets of its runs that pass through, as JSON
+    by their names, ``foreign_of_job`` those of its jobs.
     """
 
     state: TaskState
@@ -266,3 +270,5 @@ class TaskLineage(Struct, frozen=True, gc=False):
     run_count: int = 0
     evidence: tuple[str, ...] = ()
     status: StatusSummary | None = None
+    foreign: tuple[tuple[str, bytes], ...] = ()
+    foreign_of_job: tuple[tuple[str, bytes], ...] = ()

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, Job, JobTypeFacet, RunEvent, RunFacets
 from spark_lineage.merge.execution import Execution, LoggedApplication, join_executions
+from spark_lineage.merge.foreign import ForeignFacet, ForeignFacets
 from spark_lineage.merge.lineage import Application, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.merge.transition import StatusTransition
@@ -34,7 +35,7 @@ _NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
 _NO_JOB = Job("", "")
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
-FORMAT = 6
+FORMAT = 7
 """Count this up when a state of the same events is written in other bytes, or says something else."""
 
 
@@ -80,7 +81,7 @@ class LineageState:
     give it: two contexts of one program may share a run. ``parents`` holds what an application's run names as its own
     parent, ``executions`` what its event log says, by ``Execution.key``, ``logged`` what that says of the application
     itself, by application id and attempt, and ``transitions`` what is kept beside the lineage of a launch of how it
-    went.
+    went. ``foreign`` are facets that pass through.
     """
 
     def __init__(self) -> None:
@@ -90,6 +91,7 @@ class LineageState:
         self.executions: dict[tuple[str, str, int], Execution] = {}
         self.logged: dict[tuple[str, str], LoggedApplication] = {}
         self.transitions: set[StatusTransition] = set()
+        self.foreign = ForeignFacets()
         self.log_name = "event_log"
         """What stands for the event log, as evidence of a lineage."""
         self._shared: dict[tuple[object, ...], RunContent] = {}
@@ -97,8 +99,14 @@ class LineageState:
         self._unversioned: dict[int, tuple[tuple[Observed, ...], tuple[Observed, ...]]] = {}
         self._described: RunFacets | None = None
 
-    def add(self, event: RunEvent, inputs: tuple[Observed, ...], outputs: tuple[Observed, ...]) -> None:
-        """Fold one event and its datasets."""
+    def add(
+        self,
+        event: RunEvent,
+        inputs: tuple[Observed, ...],
+        outputs: tuple[Observed, ...],
+        foreign: tuple[ForeignFacet, ...] = (),
+    ) -> None:
+        """Fold one event, its datasets and the facets that pass through."""
         run_id, facets, job = event.run.runId, event.run.facets or _NO_FACETS, event.job
         kind = (job.facets and job.facets.jobType) or _NO_KIND
         parent_run_id = facets.parent.run.runId if facets.parent is not None else ""
@@ -126,6 +134,7 @@ class LineageState:
             content = RunContent(parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, inputs, outputs)
             self._shared[key] = content
         time = event.eventTime.timestamp()
+        self.foreign.add(time, foreign)
         self._add_run(run_id, time, time, _SEEN.get(event.eventType, 0), content)
 
     def _without_versions(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
@@ -201,6 +210,8 @@ class LineageState:
         for logged in other.logged.values():
             self.add_application(logged)
         self.transitions |= other.transitions
+        for time, facet in other.foreign:
+            self.foreign.add(time, (facet,))
 
     def _add_run(self, run_id: str, first: float, last: float, seen: int, content: RunContent) -> None:
         run = self.runs.get(run_id)
@@ -281,6 +292,7 @@ class _State(_Format, array_like=True):
     executions: list[Execution]
     logged: list[LoggedApplication]
     transitions: list[StatusTransition]
+    foreign: list[tuple[float, ForeignFacet]]
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -308,6 +320,7 @@ def encode_state(state: LineageState) -> bytes:
             list(state.executions.values()),
             list(state.logged.values()),
             list(state.transitions),
+            list(state.foreign),
         )
     )
 
@@ -334,4 +347,5 @@ def decode_state(content: bytes) -> LineageState:
     state.executions = {one.key: one for one in stored.executions}
     state.logged = {one.key: one for one in stored.logged}
     state.transitions = set(stored.transitions)
+    state.foreign = ForeignFacets(stored.foreign)
     return state

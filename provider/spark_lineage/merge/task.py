@@ -13,6 +13,7 @@ from msgspec import structs
 from spark_lineage.merge.counts import Counts
 from spark_lineage.merge.entity import Entity, Source, Sources
 from spark_lineage.merge.evidence import Evidence
+from spark_lineage.merge.foreign import ForeignFacets
 from spark_lineage.merge.lineage import (
     IDENTITY,
     Action,
@@ -64,7 +65,8 @@ def task_lineage(
     referred: dict[Entity, set[str]] = {}
     for source, field, _ in (one for entity in outputs for found in entity.content.sources.values() for one in found):
         referred.setdefault(source.current, set()).add(field)
-    inputs = _inputs(timeline.entities, referred, is_silent=is_silent)
+    foreign = state.foreign.named(naming)
+    inputs = _inputs(timeline.entities, referred, foreign, is_silent=is_silent)
     names = {lineage.dataset for lineage in inputs}
     left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
@@ -82,7 +84,7 @@ def task_lineage(
         # The log of another application is no evidence of this one.
         state.log_name: bool(logs & known if known else logs),
     }
-    written = tuple(sorted((_output(entity, names) for entity in outputs), key=_by_name))
+    written = tuple(sorted((_output(entity, names, foreign) for entity in outputs), key=_by_name))
     changes = timeline.journal.changes
     counts = Counts(state, evidence, task_state, timeline=timeline, inputs=inputs, is_logged=is_logged)
     return TaskLineage(
@@ -109,10 +111,14 @@ def task_lineage(
         is_streaming=any(run.content.is_streaming for run in runs),
         run_count=len(runs) if logged else len(state.runs),
         evidence=tuple(name for name, has_told in witnesses.items() if has_told),
+        foreign=foreign.of("run"),
+        foreign_of_job=foreign.of("job"),
     )
 
 
-def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_silent: bool) -> tuple[DatasetLineage, ...]:
+def _inputs(
+    entities: list[Entity], referred: dict[Entity, set[str]], foreign: ForeignFacets, *, is_silent: bool
+) -> tuple[DatasetLineage, ...]:
     """Return what existed before the task and was read by it (M6), without noise (M10).
 
     :param referred: the columns of each source that column lineage names
@@ -132,6 +138,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
     declared = {name for entity in entities if entity.is_read_declared for name in entity.names}
     inputs = []
     versions: dict[DatasetName, tuple[str, ...]] = defaultdict(tuple)
+    called: dict[DatasetName, set[DatasetName]] = defaultdict(set)
     for entity in entities:
         # Of several versions that the task did not make, it made none of one at least.
         read, glimpsed = entity.read or (entity.own_read if entity.has_others_versions else None), entity.glimpsed
@@ -144,6 +151,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
                 schema = read.schema + tuple(map(SchemaField, sorted(missing)))
                 inputs.append(structs.replace(read, dataset=name, schema=schema))
                 versions[name] = entity.all_read_versions
+                called[name] |= entity.names
         elif glimpsed is not None:
             around = set(directories_above(glimpsed.dataset))
             if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):
@@ -158,12 +166,14 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
             catalog=read.catalog,
             versions=versions[read.dataset],
             statistics=_known(read.statistics),
+            foreign=foreign.of("inputs", called[read.dataset] | {read.dataset}),
+            foreign_of_use=foreign.of("inputFacets", called[read.dataset] | {read.dataset}),
         )
         for read in sorted(inputs, key=_by_name)
     )
 
 
-def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
+def _output(entity: Entity, inputs: set[DatasetName], foreign: ForeignFacets) -> DatasetLineage:
     content, described = entity.content, entity.described
     return DatasetLineage(
         dataset=entity.name,
@@ -181,6 +191,8 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
         previous_name=entity.previous_name,
         fed_by=tuple(sorted({source.current.input_name for source in content.fed_by} & inputs)),
         writes=content.writes,
+        foreign=foreign.of("outputs", entity.names | {entity.name}),
+        foreign_of_use=foreign.of("outputFacets", entity.names | {entity.name}),
     )
 
 
