@@ -99,9 +99,10 @@ def outputs(text: str, size: int | None = None) -> list[Defined] | None:
         return None if inner is None or size else []
     parts = [defined(part) for part in arguments(inner, quote="")]
     found = [part for part in parts if part is not None]
-    if len(found) == len(parts) and (size is None or (len(parts) == size and _is_balanced(inner))):
+    is_balanced = _is_balanced(inner)
+    if len(found) == len(parts) and size in (None, len(parts)) and is_balanced:
         return found
-    if size is None:
+    if size is None and is_balanced:
         size = len(found)
     cut = _cut(inner, size, _is_output)
     return [one for part in cut if (one := defined(part))] if cut else None
@@ -193,17 +194,20 @@ def _inner(text: str) -> str | None:
     return text[1:-1] if text.startswith("[") and text.endswith("]") else None
 
 
-def _cut(text: str, size: int, is_element: Callable[[str], bool]) -> list[str] | None:
-    """Return the only way to cut a text at commas into so many elements, None where there is none, or another."""
+def _cut(text: str, size: int | None, is_element: Callable[[str], bool]) -> list[str] | None:
+    """Return the only way to cut a text at commas into so many elements, None where there is none, or another.
+
+    :param size: how many elements, None where that is not known
+    """
     ends = [match.start() for match in re.finditer(", ", text)][: _COMMAS_MAX + 1]
-    if not size - 1 <= len(ends) <= _COMMAS_MAX:
+    if not (size or 1) - 1 <= len(ends) <= _COMMAS_MAX:
         return None
     # By where the next element begins, and how many are before it.
     found: dict[tuple[int, int], list[tuple[str, ...]]] = {(0, 0): [()]}
     for end in (*ends, len(text)):
         for (start, count), ways in list(found.items()):
-            if start <= end and count < size and is_element(text[start:end]):
-                there = found.setdefault((end + 2, count + 1), [])
+            if start <= end and (size is None or count < size) and is_element(text[start:end]):
+                there = found.setdefault((end + 2, count + 1 if size else 0), [])
                 there += [(*way, text[start:end]) for way in ways][: 2 - len(there)]
-    ways = found.get((len(text) + 2, size), [])
+    ways = found.get((len(text) + 2, size or 0), [])
     return list(ways[0]) if len(ways) == 1 else None

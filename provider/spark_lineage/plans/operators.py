@@ -45,7 +45,9 @@ _PASSING = _names("""
     WriteToDataSourceV2
 """)
 # They need no order of the rows that they are given.
-_WITHOUT_ORDER = _names("Expand Filter Generate InMemoryRelation Project Union")
+_WITHOUT_ORDER = _names("""
+    BroadcastExchange Coalesce Exchange Expand Filter Generate GlobalLimit InMemoryRelation LocalLimit Project Union
+""")
 # They have no children; ``tables`` knows which dataset they read.
 _LEAVES = _names("""
     BatchScan ContinuousScan EmptyRelation FileScan HiveTableRelation InMemoryRelation LocalRelation LocalTableScan

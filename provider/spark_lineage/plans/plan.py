@@ -54,6 +54,8 @@ _FIELD = re.compile(
     rf"(?P<key>{'|'.join({name for names in _NEXT.values() for name in names})})"
     r"\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)"
 )
+GIVEN = "given out"
+"""The length of what an operator gives out, by what the one above it is given."""
 # They hold nothing but attributes, except in what makes columns, whose input comes behind its output.
 _ATTRIBUTES = ("Output", "Input", "Left output", "Right output", "Aggregate Attributes")
 _MAKING_COLUMNS = "Project"
@@ -157,6 +159,9 @@ def parse_plan(text: str, names: Names | None = None) -> Plan | None:
         node, identity = _parse_section(section, nodes), _ID.search(expression)
         if node is not None and identity:
             plan.subqueries.setdefault(int(identity[1]), node)
+    for node in nodes.values():
+        if len(node.children) == 1 and "Input" in node.sizes:
+            node.children[0].sizes[GIVEN] = node.sizes["Input"]
     _mark(plan, nodes.values(), names or Names())
     return plan
 

@@ -15,7 +15,7 @@ from spark_lineage.plans.functions import FUNCTIONS
 from spark_lineage.plans.generators import GENERATORS
 from spark_lineage.plans.lists import Defined, attributes, outputs
 from spark_lineage.plans.names import ATTRIBUTE, hidden
-from spark_lineage.plans.plan import Node
+from spark_lineage.plans.plan import GIVEN, Node
 from spark_lineage.plans.scope import NOTHING, Rule, Scope, give_out_list, project
 
 # Of the functions of a window these pass values on; all others are aggregates.
@@ -96,7 +96,8 @@ def _take_ordered(node: Node, scope: Scope) -> None:
     top = _TOP.fullmatch(node.fields.get("Arguments", ""))
     lists = top["lists"] if top else ""
     ends = [match.start() for match in re.finditer(re.escape(_NEXT_ROW), lists)]
-    halves = [(lists[1:end], outputs(lists[end + len(_NEXT_ROW) - 1 :])) for end in ends]
+    size = node.sizes.get(GIVEN)
+    halves = [(lists[1:end], outputs(lists[end + len(_NEXT_ROW) - 1 :], size)) for end in ends]
     fitting = [(orders, output) for orders, output in halves if output is not None and ORDER_END.search(orders)]
     orders, output = fitting[0] if len(fitting) == 1 else (lists, None)
     scope.decide(orders, "SORT")

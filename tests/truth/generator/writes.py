@@ -60,12 +60,11 @@ class Write(Operation):
         columns = {name: frame[old] for old, name in renames} if renames else frame.columns
         written, partition = replace(frame, columns=columns), arguments.get("partition")
         if partition:
-            # Spark sorts by what it partitions by. Reading gives that column last.
+            # Reading gives that column last.
             others = {name: each for name, each in columns.items() if name != partition}
-            rows = frame.rows | columns[partition].edges.deciding
             # That makes a sort within partitions superfluous.
             order = frame.order.optional
-            written = replace(frame, columns={**others, partition: columns[partition]}, rows=rows, order=order)
+            written = replace(frame, columns={**others, partition: columns[partition]}, order=order)
         output = Output.of(written, arguments["format"])
         is_added = arguments["mode"] == "append" and place in outputs
         outputs[place] = outputs[place].added(output) if is_added else output
