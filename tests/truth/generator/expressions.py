@@ -125,7 +125,7 @@ class Draw:
             case "array<int>":
                 forms = ["array_contains({}, 1)", "exists({}, e -> e > 1)", "size({}) > 1"]
             case "array<string>":
-                forms = ["array_contains({}, 'paid')", "array_max({}) > 'b'"]
+                forms = ["array_contains({}, 'paid')", "array_position({}, 'b') > 0"]
             case _:
                 forms = ["{} > 1", "{} BETWEEN 0 AND 20", "{} IN (1, 2, 3, 5, 10)", "{} % 2 = 1"]
         if column.is_nullable and not is_field(name):
