@@ -83,6 +83,13 @@ def test_technical_facets_are_dropped() -> None:
     assert "subset" not in found["inputs"][0]["inputFacets"]
 
 
+@pytest.mark.parametrize("content", ['"text"', "null", "[{}]"])
+def test_what_is_no_facet_is_dropped(content: str) -> None:
+    line = EVENTS[0].replace(b'"debug":', b'"acme_broken":' + content.encode() + b',"debug":')
+    facets = sent(folded([line]))["run"]["facets"]
+    assert ("acme_broken" in facets, "tags" in facets) == (False, True)
+
+
 @pytest.mark.parametrize("order", list(permutations(range(3))))
 def test_the_order_and_the_shards_of_events_do_not_matter(order: tuple[int, ...]) -> None:
     expected = sent(folded(EVENTS))

@@ -271,10 +271,10 @@ def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -
                 found[read.dataset] = structs.replace(place, partition=read.dataset.partition)
     missing = [read for read in logged if read.dataset not in known | found.keys() and _is_named_alone(read)]
     named = {name for read in logged for name in _with_above(read.dataset)} | {*found.values()}
-    unmatched = [read.dataset for read in listened if not read.tables and read.dataset not in named]
-    if len(missing) == len(unmatched) == 1 and missing[0].tables and is_path_namespace(unmatched[0].namespace):
+    unmatched = [read for read in listened if not (read.tables or read.is_bare) and read.dataset not in named]
+    if len(missing) == len(unmatched) == 1 and missing[0].tables and is_path_namespace(unmatched[0].dataset.namespace):
         # The only one that is left: an external table of Hive, which the listener names by its place alone.
-        found[missing[0].dataset] = unmatched[0]
+        found[missing[0].dataset] = unmatched[0].dataset
     return found
 
 

@@ -47,10 +47,11 @@ class ForeignFacet(NamedTuple):
 def foreign(
     place: Place, facets: Mapping[str, Raw] | None, dataset: DatasetName = NO_DATASET
 ) -> Iterator[ForeignFacet]:
-    """Return the facets of one place that the merge does not read."""
+    """Return the facets of one place that the merge does not read, without those that are no objects."""
     for name, content in (facets or {}).items():
-        if name not in _READ and name not in _TECHNICAL and not name.startswith(_OURS) and content != b"null":
-            yield ForeignFacet(place, dataset, name, bytes(content))
+        is_read = name in _READ or name in _TECHNICAL or name.startswith(_OURS)
+        if not is_read and (text := bytes(content)).startswith(b"{"):
+            yield ForeignFacet(place, dataset, name, text)
 
 
 class ForeignFacets:
