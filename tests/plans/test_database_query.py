@@ -185,7 +185,7 @@ def test_sqlglot_is_imported_with_the_first_query_alone():
 
 
 def test_names_with_separators_are_columns_of_the_query():
-    sql = '(SELECT i."sku, EUR", i."a AS b", i.ID FROM "Items, old" i) q'
+    sql = '(SELECT i."sku, EUR", i."a AS b", i.ID, i.NAME FROM "Items, old" i) q'
     edges, is_whole, _ = executed(sql, output="sku, EUR#1, a AS b#2, ID#3", size=3)
     assert is_whole
     assert "ID < Items, old:ID" in edges

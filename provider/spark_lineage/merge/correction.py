@@ -169,9 +169,13 @@ def run_of(execution: Execution) -> RunState:
 
 def _in_partition(outputs: tuple[Observed, ...], execution: Execution) -> tuple[Observed, ...]:
     """Return outputs as the static partition that a command writes."""
+    return tuple(in_partition(one, written_partition(execution)) for one in outputs)
+
+
+def written_partition(execution: Execution) -> str:
+    """Return the static partition that a command writes, as a path: ``day=1/region=eu``."""
     columns = (each.partition("=") for each in execution.partition)
-    partition = joined(*(column_value(column, value) for column, _, value in columns))
-    return tuple(in_partition(one, partition) for one in outputs)
+    return joined(*(column_value(column, value) for column, _, value in columns))
 
 
 def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) -> Execution:

@@ -357,18 +357,15 @@ class Entity:
         for part in self.parts.values():
             part.sources = dict(_with_new_names(part.sources, changed))
         self._sum_up()
-        if self.read is not None:
-            former = {name: self.former_name(name) for name in changed}
-            self._former_names |= {
-                new.name.casefold(): former[name] for name, new in changed.items() if new is not None
-            }
+        former = {name: self.former_name(name) for name in changed}
+        self._former_names |= {new.name.casefold(): former[name] for name, new in changed.items() if new is not None}
 
     def is_new(self, column: SchemaField | None) -> bool:
         """Whether the task has added a column; None is one that comes just now."""
         return column is None or column.name.casefold() in self._added
 
     def former_name(self, column: str) -> str:
-        """Return what a column was called when it was first read."""
+        """Return what a column was called before the task."""
         return self._former_names.get(column.casefold(), column)
 
     def add_rename(self, renamed: Observed, *, previous: DatasetName, ended: float) -> None:

@@ -10,11 +10,12 @@ from itertools import chain
 from msgspec import structs
 
 from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, place_of, under_new_name
+from spark_lineage.merge.correction import written_partition
 from spark_lineage.merge.entity import Content, Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
-from spark_lineage.merge.observed import Observed, compose, indirect, lacks, with_changes
+from spark_lineage.merge.observed import Observed, compose, in_partition, indirect, lacks, with_changes
 from spark_lineage.merge.outcome import (
     CTAS_COMMAND,
     RunOutcome,
@@ -146,6 +147,10 @@ class Timeline:
         if table is not None and statement.change == "ALTER" and not is_move(statement):
             altered = Observed(table.name, lifecycles=frozenset({"ALTER"}))
             return [self._write_one(run_id, outcome, altered)]
+        if table is not None and statement.change == "TRUNCATE":
+            emptied = Observed(table.name, schema=table.described.schema, lifecycles=frozenset({"TRUNCATE"}))
+            partition = written_partition(self._evidence.execution(run_id))
+            return [self._write_one(run_id, outcome, in_partition(emptied, partition))]
         self._forget(self.journal.command(self._evidence.runs[run_id], statement, self._bindings))
         if table is not None and is_move(statement):
             # What was there before stays in its directory.

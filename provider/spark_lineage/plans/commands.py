@@ -58,6 +58,7 @@ _PARTITIONED = {
     "LoadDataCommand": re.compile(
         r", (?:true|false), (?P<overwrite>true|false)(?:, Map\((?P<static>.*)\))?\Z", re.DOTALL
     ),
+    "TruncateTableCommand": re.compile(r", Map\((?P<static>.*)\)\Z", re.DOTALL),
 }
 # `day#12` and `day=None`.
 _COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")

@@ -66,13 +66,16 @@ class Names:
     def __init__(self) -> None:
         self._names: dict[int, tuple[str, ...]] = {}
 
-    def learn(self, listed: str, size: int | None, schema: str = "", *, is_relation: bool = False) -> bool:
+    def learn(
+        self, listed: str, size: int | None, schema: str = "", *, is_relation: bool = False, has_gaps: bool = True
+    ) -> bool:
         """Take in a list of attributes (``[a#1, b#2L]``) of a stated size, and return whether it was understood.
 
         :param schema: the columns that a source states that it reads (``struct<a:int,b:string>``)
         :param is_relation: whether it is certainly a list of attributes, all of them new
+        :param has_gaps: whether their ids may not count up
         """
-        found = self._cut(listed, size, schema, is_relation=is_relation)
+        found = self._cut(listed, size, schema, is_relation=is_relation, has_gaps=has_gaps)
         for attribute in found or ():
             self.add(attribute)
         return found is not None
@@ -86,7 +89,9 @@ class Names:
             if len(self._names) > _REMEMBERED_MAX:
                 del self._names[next(iter(self._names))]
 
-    def _cut(self, listed: str, size: int | None, schema: str, *, is_relation: bool) -> list[Attribute] | None:
+    def _cut(
+        self, listed: str, size: int | None, schema: str, *, is_relation: bool, has_gaps: bool
+    ) -> list[Attribute] | None:
         text, is_cut = _MORE.subn("", listed[1:-1])
         ends = list(_END.finditer(text))
         if is_cut:
@@ -99,9 +104,11 @@ class Names:
             return None
         if size is None:
             ends = self._possible(text, ends) if is_relation else ends
-            # What one operator makes is numbered in its order.
+            # What one operator makes is numbered in its order, and what a relation reads without a gap.
             if any(int(before[1]) >= int(after[1]) for before, after in pairwise(ends)):
-                return None
+                ends = [] if has_gaps else _consecutive(ends)
+                if not ends:
+                    return None
         if size is None or len(ends) == size:
             starts = [0, *(end.end() + 2 for end in ends[:-1])]
             return [
@@ -166,6 +173,15 @@ class Names:
                 if start >= 0 and is_there and _is_begin(text, start):
                     yield start, match.end(), hidden(text[start:end]) + match[0]
                     break
+
+
+def _consecutive(ends: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the ends whose ids count up to that of the last one: others are parts of names."""
+    found = ends[-1:]
+    for end in reversed(ends[:-1]):
+        if int(end[1]) == int(found[-1][1]) - 1:
+            found.append(end)
+    return found[::-1]
 
 
 def _is_begin(text: str, start: int) -> bool:

@@ -44,6 +44,8 @@ _PASSING = _names("""
     OverwritePartitionsDynamic ReplaceData ReplaceTableAsSelect WriteDelta WriteToContinuousDataSource
     WriteToDataSourceV2
 """)
+# What rows are put into buckets by.
+_BUCKETS = re.compile(r"\bpmod\((?:collation_aware_)?hash\(")
 # They need no order of the rows that they are given.
 _WITHOUT_ORDER = _names("""
     BroadcastExchange Coalesce Exchange Expand Filter Generate GlobalLimit InMemoryRelation LocalLimit Project Union
@@ -134,8 +136,10 @@ class _Tracer:
 
     def _is_of_user(self, sort: Node, above: str) -> bool:
         """Whether a sort within partitions is none that the operator above it needs."""
-        ids = {int(match[1]) for match in USED.finditer(sort.fields.get("Arguments", ""))}
-        return above in _WITHOUT_ORDER or (above == "WriteFiles" and not ids <= self._sorted_by)
+        orders = sort.fields.get("Arguments", "")
+        is_of_partitions = {int(match[1]) for match in USED.finditer(orders)} <= self._sorted_by
+        is_of_write = is_of_partitions or _BUCKETS.search(orders) is not None
+        return above in _WITHOUT_ORDER or (above == "WriteFiles" and not is_of_write)
 
 
 def _value(subquery: Node, scope: Scope, name: str | None) -> Sources:

@@ -68,7 +68,8 @@ _ALIASES = ("Keys", "Results")
 # What Generate and Expand give out; and what the only lists of a logical relation are.
 _GENERATING = ("Generate", "Expand")
 _GENERATED = re.compile(r"(?:.*?, (?:true|false)(?:, \w+)?|\[\[.*\]\]), (?P<list>\[.*#\d+L?\])", re.DOTALL)
-_RELATIONS = ("LogicalR", "HiveTableRelation", "LocalRelation", "RelationV2", "InMemoryRelation", "StreamingRelation")
+_CACHE = "InMemoryRelation"
+_RELATIONS = ("LogicalR", "HiveTableRelation", "LocalRelation", "RelationV2", _CACHE, "StreamingRelation")
 _RELATION = re.compile(r"(?:(?<=, )|\A)\[.*#\d+L?(?:, \.\.\. \d+ more fields)?\](?=, |\Z)", re.DOTALL)
 # Their lists are of expressions too.
 _WITH_ALIASES = ("Project", "Aggregate", "TakeOrderedAndProject", "Window", "ArrowWindowPython")
@@ -306,7 +307,7 @@ def _learn_aliases(node: Node, names: Names) -> None:
             names.learn(generated["list"], None)
     elif node.name.startswith(_RELATIONS):
         for part in _RELATION.findall(node.fields.get("Arguments", "")):
-            names.learn(part, None, is_relation=True)
+            names.learn(part, None, is_relation=True, has_gaps=node.name.startswith(_CACHE))
     elif node.name.startswith(_WITH_ALIASES):
         listed += [(part, None) for part in node.lists]
     for text, size in listed:

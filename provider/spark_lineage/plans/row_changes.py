@@ -105,7 +105,7 @@ def merged(text: str, target: DatasetName, source: Traced, names: Names, inside:
     scope = Scope()
     scope.dataset_wide |= source.dataset_wide
     text = names.marked(text)
-    own = {column.replace("``", "`") for column in _SET.findall(text)}.union(name for name, _ in struct_fields(text))
+    own = {_set_column(column) for column in _SET.findall(text)}.union(name for name, _ in struct_fields(text))
     inner = [*(column for traced in inside for column in traced.known), *source.columns]
     names.learn_from(text, own.union(column.name for column in inner))
     text = names.marked(text)
@@ -169,9 +169,13 @@ def _clauses(text: str) -> tuple[list[str], list[tuple[str, str]]]:
         condition, _, values = text[start:end].partition(_ACTIONS)
         conditions.append(condition)
         _, *found = _SET.split(values)
-        columns = (column.replace("``", "`") for column in found[::2])
-        actions += zip(columns, (value.rstrip("], [") for value in found[1::2]), strict=True)
+        actions += zip(map(_set_column, found[::2]), (value.rstrip("], [") for value in found[1::2]), strict=True)
     return conditions, actions
+
+
+def _set_column(quoted: str) -> str:
+    """Return the column that an action sets; a part of its name may look like an attribute."""
+    return plain(quoted).replace("``", "`")
 
 
 def hudi_merged(text: str, target: DatasetName) -> Traced:

@@ -330,6 +330,8 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C90
     schema = tuple(SchemaField(column) for column in columns)
     name = unnamed(jdbc["table"] if jdbc else "", columns)
     if jdbc and is_query(jdbc["table"]):
+        # What it is filtered by may not be given out.
+        columns += [column for column in named_columns(node, columns) if column not in columns]
         name = query_dataset(statement_of(jdbc["table"], node.fields.get("External engine query", "")), columns)
     return (Observed(name, schema=schema),)
 
