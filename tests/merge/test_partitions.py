@@ -126,6 +126,24 @@ def test_overwritten_partition_leaves_the_rows_of_others(program: Any) -> None:
     assert sources(program.lineage(), SALES) == {"/a", "/c"}
 
 
+@pytest.mark.parametrize(("value", "is_left"), [("2", True), ("1", False)])
+def test_failed_overwrite_of_a_partition_destroys_that_alone(program: Any, value: str, *, is_left: bool) -> None:
+    overwriting = frozenset({"OVERWRITE"})
+    for day, is_failed in (("1", False), (value, True)):
+        written = copied(part(day), SOURCE, lifecycles=overwriting)
+        program.log(
+            command="InsertIntoHadoopFsRelationCommand",
+            mode="Overwrite",
+            inputs=(Observed(SOURCE),),
+            outputs=(written,),
+            has_jobs=True,
+            is_failed=is_failed,
+        )
+    lineage = program.lineage()
+    assert [one.dataset for one in lineage.outputs] == [SALES] * is_left
+    assert [one.dataset for one in lineage.attempted] == [SALES] * (not is_left)
+
+
 def test_rows_with_one_value_in_a_column_are_not_those_of_another_value(program: Any) -> None:
     write = copied(SALES, SOURCE, symlinks=TABLE)
     program.log(inputs=(Observed(SOURCE),), outputs=(write,), constants=("day=2",), command="AppendData", mode="Append")

@@ -278,13 +278,14 @@ class Entity:
             self.read = _joined(self.read, read)
             self.read_name = self.read_name or read.dataset
 
-    def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool, error: str = "") -> None:
-        """Add a write that left nothing; of an overwrite, the former content may be gone as well."""
+    def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool, partition: str = "", error: str = "") -> None:
+        """Add a write that left nothing; of an overwrite, the former content may be gone as well, of its partition."""
         self.attempt, self.attempt_error = reason, error
         if is_destroyed:
-            self.is_written = False
-            self.parts.clear()
-            self.content = Content()
+            within = (partition,) if partition else self.parts
+            self.parts = {key: part for key, part in self.parts.items() if not is_within(key, within)}
+            self.is_written = bool(self.parts)
+            self._sum_up()
 
     def add_write(self, write: Observed, how: WriteRun, sources: Sources, fed_by: set[Entity]) -> None:
         """Add a write that succeeded (M5, M7, M9)."""

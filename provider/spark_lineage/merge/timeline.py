@@ -131,7 +131,8 @@ class Timeline:
                     is_whole = run.first <= entity.first_written <= run.last and is_outer(run)
                     reason: AttemptReason = "failed" if outcome == "failed" else "unfinished"
                     error = self._evidence.execution(run_id).error
-                    entity.add_attempt(reason, is_destroyed=is_destroyed(run, write) or is_whole, error=error)
+                    is_gone, partition = is_destroyed(run, write) or is_whole, write.dataset.partition
+                    entity.add_attempt(reason, is_destroyed=is_gone, partition=partition, error=error)
                     written.append(entity)
         if is_effective and statement is not None and not outputs:
             written += self._command(run_id, outcome, statement)
