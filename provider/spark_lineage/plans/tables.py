@@ -300,7 +300,8 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C90
         table = file_scan["table"] or ""
         if table and "PartitionFilters" in node.fields:
             return _partitions(node, paths, table, tables)
-        return by_name(tables.at(path, table) for path in paths)
+        placed = ((tables.at(path, table), _PARTITIONS.search(path)) for path in paths)
+        return by_name(one if is_named else in_partition(one, partition_of(node)) for one, is_named in placed)
     if paths and v2_scan:
         return by_name(tables.at(path) for path in paths)
     hive, jdbc = _HIVE_SCAN.match(node.name), _JDBC_SCAN.match(node.name)
