@@ -151,6 +151,15 @@ class TestHiveTables:
         assert names(lineage.inputs) == ["/external/t"]
         assert edges(lineage) == {"x": ["/external/t.x"]}
 
+    @pytest.mark.parametrize(("columns", "is_same"), [(("x",), True), ((), False)])
+    def test_the_only_place_with_columns_that_is_left_is_that_of_the_only_table(
+        self, program: Any, make_dataset: Any, columns: tuple[str, ...], *, is_same: bool
+    ) -> None:
+        link = Symlink("file:/wh", "db.t", "TABLE")
+        named = Observed(link.dataset, symlinks=frozenset({link}))
+        lineage = self.run(program, make_dataset("/drop/log", columns=columns), named)
+        assert ("/drop/log" in names(lineage.inputs), len(lineage.inputs)) == (True, 1 if is_same else 2)
+
     def test_another_table_is_another_input(self, program: Any, make_dataset: Any) -> None:
         lineage = self.run(program, make_dataset("/external/u", table="db.u"), self.PLANNED)
         assert names(lineage.inputs) == ["/external/u", "/wh/db.db/t"]

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import Catalog, CatalogChange, ChangeType, ColumnChange, ObjectType, Write
+from spark_lineage.merge.lineage import Catalog, CatalogChange, ChangeType, ColumnChange, ObjectType
 from spark_lineage.merge.observed import Observed, column_changes, table_name, tables
 from spark_lineage.merge.state import RunState, utc
 from spark_lineage.naming.identity import DatasetName, directories_above, has_objects, is_path_namespace
@@ -323,8 +323,9 @@ class CatalogJournal:
         """
         object_type, change = statement.object_type, statement.change
         table = bindings.table(statement.name) if object_type == "TABLE" else None
-        if table is not None and change in {"DROP", "TRUNCATE"}:
-            return self._empty(run, statement, table)
+        if table is not None and change == "DROP":
+            self.drop(run, Observed(table.name, symlinks=frozenset(table.symlinks)), [table], statement)
+            return [table]
         known = _object_name(object_type, statement.name)
         dropped: list[Entity] = []
         if object_type == "DATABASE" and change == "DROP" and statement.is_cascading:
@@ -392,17 +393,6 @@ class CatalogJournal:
             if is_inside and view.namespace == database.namespace and self.presence("VIEW", view):
                 self._keep(("DROP", "VIEW", view, view.name), run)
                 self._learn("VIEW", [view], is_there=False)
-
-    def _empty(self, run: RunState, statement: CatalogStatement, table: Entity) -> list[Entity]:
-        """Keep the end of a table that the task knows, or of its content."""
-        if statement.change == "DROP":
-            self.drop(run, Observed(table.name, symlinks=frozenset(table.symlinks)), [table], statement)
-            return [table]
-        what: _What = ("TRUNCATE", "TABLE", table.name, table.table_name or statement.name)
-        self._keep(what, run, statement, table.described.catalog, schema=table.described.schema)
-        truncated = Observed(table.name, lifecycles=frozenset({"TRUNCATE"}))
-        table.add_write(truncated, WriteRun(run, Write("TRUNCATE")), {}, set())
-        return []
 
 
 def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: bool | None) -> bool | None:
