@@ -31,11 +31,11 @@ from spark_lineage.secrets.redacted_event import sent_name
 from spark_lineage.secrets.redaction import redact, redact_value
 
 if TYPE_CHECKING:
-    from spark_lineage.merge.foreign import Facets
     from spark_lineage.merge.lineage import (
         Catalog,
         ColumnLineage,
         DatasetLineage,
+        Facets,
         InputField,
         SchemaField,
         Statistics,

@@ -69,7 +69,6 @@ _decode_raw_facets = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
 _decode_datasets = msgspec.json.Decoder(list[Dataset]).decode
 _decode_raw_datasets = msgspec.json.Decoder(list[RawDataset]).decode
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
-_decode_event = msgspec.json.Decoder(RunEvent).decode
 _decode_transition = msgspec.json.Decoder(StatusTransition).decode
 
 
@@ -182,8 +181,9 @@ def is_of_run(event: bytes, run_id: str) -> bool:
 
     :raises msgspec.DecodeError: when it is no event
     """
-    run = _decode_event(event).run
-    parent = run.facets.parent if run.facets is not None else None
+    run = _decode_raw_event(event).run
+    facets = _decode_run_facets(run.facets)
+    parent = facets.parent if facets is not None else None
     return run_id in {run.runId, parent.run.runId if parent is not None else ""}
 
 

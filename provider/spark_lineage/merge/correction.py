@@ -169,7 +169,8 @@ def run_of(execution: Execution) -> RunState:
 
 def _in_partition(outputs: tuple[Observed, ...], execution: Execution) -> tuple[Observed, ...]:
     """Return outputs as the static partition that a command writes."""
-    return tuple(in_partition(one, written_partition(execution)) for one in outputs)
+    partition = written_partition(execution)
+    return tuple(in_partition(one, partition) for one in outputs)
 
 
 def written_partition(execution: Execution) -> str:
@@ -339,20 +340,18 @@ def _filled(
 
 
 def _edges(listened: Observed, logged: Observed, execution: Execution, read: set[DatasetName]) -> frozenset[Edge]:
-    known_edges = listened.edges
-    if any(part == PUSHED_JOIN or part.startswith(UNREAD_QUERY) for part in execution.unread):
-        # The listener gives all columns to the first table of the join.
-        known_edges = frozenset(edge for edge in known_edges if is_path_namespace(edge[1].namespace))
-    edges = known_edges | logged.edges
-    if execution.command in _ROW_COMMANDS and logged.edges and logged.schema:
-        # A plan that is cut names no schema, and not all columns.
-        edges = logged.edges
+    # A plan that is cut names no schema, and not all columns.
+    is_known = bool(execution.command in _ROW_COMMANDS and logged.edges and logged.schema)
     # Two names of one dataset would be two sources.
-    if execution.is_whole and (
+    is_known |= execution.is_whole and (
         all(edge[1] in read for edge in logged.edges) or read <= {one.dataset for one in execution.inputs}
-    ):
-        # The listener calls DIRECT what only decides, where an alias or a function is between the two.
-        edges = logged.edges
+    )
+    # The listener calls DIRECT what only decides, where an alias or a function is between the two.
+    edges = logged.edges
+    if not is_known:
+        # The listener gives all columns to the first table of a join of the database.
+        is_joined = any(part == PUSHED_JOIN or part.startswith(UNREAD_QUERY) for part in execution.unread)
+        edges |= {edge for edge in listened.edges if not is_joined or is_path_namespace(edge[1].namespace)}
     return edges | (_copies(listened.dataset, listened.schema) if execution.command in _LEAVING else frozenset())
 
 

@@ -353,7 +353,7 @@ class Entity:
         """Add, rename or drop columns, with their sources; what was read before keeps the name that it had then."""
         changed = {change.old.name.casefold(): change.new for change in changes if change.old is not None}
         for one in changes:
-            if one.new is not None and self.is_new(one.old):
+            if one.new is not None and (one.old is None or self.is_added(one.old.name)):
                 self._added.add(one.new.name.casefold())
         for part in self.parts.values():
             part.sources = dict(_with_new_names(part.sources, changed))
@@ -361,9 +361,9 @@ class Entity:
         former = {name: self.former_name(name) for name in changed}
         self._former_names |= {new.name.casefold(): former[name] for name, new in changed.items() if new is not None}
 
-    def is_new(self, column: SchemaField | None) -> bool:
-        """Whether the task has added a column; None is one that comes just now."""
-        return column is None or column.name.casefold() in self._added
+    def is_added(self, column: str) -> bool:
+        """Whether the task has added a column."""
+        return column.casefold() in self._added
 
     def former_name(self, column: str) -> str:
         """Return what a column was called before the task."""
@@ -429,7 +429,8 @@ class Entity:
 
     def _of_before(self, schema: Iterable[SchemaField]) -> Iterator[SchemaField]:
         """Return the columns that were there before the task, as they were called then."""
-        return (structs.replace(each, name=self.former_name(each.name)) for each in schema if not self.is_new(each))
+        before = (field for field in schema if not self.is_added(field.name))
+        return (structs.replace(field, name=self.former_name(field.name)) for field in before)
 
     def _sum_up(self) -> None:
         if len(self.parts) == 1:

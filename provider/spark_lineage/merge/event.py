@@ -105,15 +105,13 @@ class Job(Struct, gc=False):
 
 
 class RunEvent(Struct, gc=False):
-    """One event; ``inputs`` and ``outputs`` are still JSON, because most events repeat what another one said."""
+    """One event, without its datasets."""
 
     eventTime: AwareTime
     run: Run
     job: Job
     producer: str = ""
     eventType: EventType | None = None
-    inputs: Raw = Raw(b"[]")
-    outputs: Raw = Raw(b"[]")
 
 
 class _SchemaFacet(Struct, gc=False):

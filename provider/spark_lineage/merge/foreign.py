@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from spark_lineage.merge.lineage import Facets
 from spark_lineage.naming.identity import DatasetName
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 Place = Literal["run", "job", "inputs", "outputs", "inputFacets", "outputFacets"]
 """Where a facet stands in an event; ``inputs`` and ``outputs`` are the facets of a dataset that it has in both."""
 NO_DATASET = DatasetName("", "")
-# Facets as JSON by their names.
-Facets = tuple[tuple[str, bytes], ...]
 _READ = frozenset({
     "parent", "processing_engine", "spark_applicationDetails", "errorMessage", "nominalTime", "jobType",
     "schema", "symlinks", "columnLineage", "lifecycleStateChange", "storage", "catalog", "version", "dataSource",

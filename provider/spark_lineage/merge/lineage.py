@@ -17,6 +17,8 @@ from spark_lineage.naming.identity import DatasetName
 # RUNNING is that of the lineage so far, of which what has not ended does not count yet.
 TaskState = Literal["RUNNING", "COMPLETE", "FAIL", "ABORT"]
 AttemptReason = Literal["failed", "unfinished", "not written"]
+Facets = tuple[tuple[str, bytes], ...]
+"""Facets that pass through, as JSON by their names."""
 Operation = Literal["INSERT", "OVERWRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"]
 ChangeType = Literal["CREATE", "ALTER", "RENAME", "TRUNCATE", "OVERWRITE", "DROP"]
 ObjectType = Literal["TABLE", "VIEW", "DATABASE"]
@@ -120,8 +122,8 @@ class DatasetLineage(Struct, frozen=True, gc=False):
     fed_by: tuple[DatasetName, ...] = ()
     writes: tuple[Write, ...] = ()
     has_data_source: bool = True
-    foreign: tuple[tuple[str, bytes], ...] = ()
-    foreign_of_use: tuple[tuple[str, bytes], ...] = ()
+    foreign: Facets = ()
+    foreign_of_use: Facets = ()
 
 
 class Write(Struct, frozen=True, order=True, gc=False):
@@ -270,5 +272,5 @@ class TaskLineage(Struct, frozen=True, gc=False):
     run_count: int = 0
     evidence: tuple[str, ...] = ()
     status: StatusSummary | None = None
-    foreign: tuple[tuple[str, bytes], ...] = ()
-    foreign_of_job: tuple[tuple[str, bytes], ...] = ()
+    foreign: Facets = ()
+    foreign_of_job: Facets = ()

@@ -238,7 +238,7 @@ class Timeline:
             source = source_of(name)
             found = sources.setdefault(column, set())
             found.update((former, at, compose(how, inner)) for former, at, inner in source.content.sources_of(field))
-            if source.has_former and not source.entity.is_new(SchemaField(field)):
+            if source.has_former and not source.entity.is_added(field):
                 found.add((source.entity, source.entity.former_name(field), how))
         through = {source_of(edge[1]) for edge in write.edges}
         through.update(source_of(name) for name in inputs if self._bindings.known(name) is not None)

@@ -129,7 +129,7 @@ class _Tracer:
             for position, attribute in enumerate(given_out_by(node)):
                 scope.give_out([attribute], read.columns[position] if position < len(read.columns) else NOTHING)
         for child in node.children:
-            if kind_of(child.name) == "Sort" and self._is_of_user(child, kind_of(node.name)):
+            if kind_of(child.name) == "Sort" and is_local_sort(child) and self._is_of_user(child, kind_of(node.name)):
                 scope.decide(child.fields.get("Arguments", ""), "SORT")
         _apply(node, scope)
         return scope
