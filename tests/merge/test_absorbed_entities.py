@@ -7,6 +7,7 @@ import pytest
 from spark_lineage.merge.correction import run_of
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import Execution
+from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 
@@ -29,3 +30,14 @@ def test_the_later_write_says_whether_the_dataset_is_confirmed(
     assert first.is_unconfirmed is is_unconfirmed
     assert (first.first_written, first.last_written) == (1.0, 2.0)
     assert second.current is first
+
+
+def test_the_batches_of_a_stream_are_summed_over_both() -> None:
+    first, second = Entity(), Entity()
+    for entity in (first, second, first):
+        one = Observed(DatasetName("file", "/in"), statistics=Statistics(size=10, file_count=1))
+        entity.add_read(one, is_schema_reading=False, query="q")
+    first.absorb(second)
+    first.add_read(one, is_schema_reading=False, query="q")
+    assert first.read is not None
+    assert first.read.statistics == Statistics(size=40, file_count=4)

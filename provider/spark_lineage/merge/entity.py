@@ -408,6 +408,8 @@ class Entity:
         self.replaced_parts |= other.replaced_parts
         self._former_names |= other._former_names
         self._added |= other._added
+        queries = self._streamed.keys() | other._streamed.keys()
+        self._streamed = {each: combine(self._streamed.get(each), other._streamed.get(each), add) for each in queries}
         self.is_only_created = self.is_only_created and other.is_only_created
         self.first_written = min(self.first_written, other.first_written)
         for name in _OF_EITHER:
