@@ -343,11 +343,11 @@ def _states(plan: Plan, command_text: str, tables: Tables) -> frozenset[tuple[Da
 def _literals(node: Node) -> dict[int, str]:
     """Return the literals that projections give out, from the root down to where rows come together."""
     found: dict[int, str] = {}
-    while len(node.children) == 1:
+    while len(node.planned) == 1:
         for element in outputs(node.fields.get("Output", ""), node.sizes.get("Output")) or ():
             if element.expression is not None and _LITERAL.fullmatch(plain(element.expression)):
                 found[element.id] = plain(element.expression)
-        (node,) = node.children
+        (node,) = node.planned
     return found
 
 

@@ -111,9 +111,7 @@ class _Tracer:
     def scope(self, node: Node) -> Scope:
         """Return what is known above ``node``."""
         scope = Scope(dict(self.subqueries.names), dict(self.subqueries.sources))
-        # Of an adaptive plan that was run, the first child is the final plan, in which an empty relation may stand for
-        # what gave no rows; the last is the initial one.
-        for child in node.children[-1:] if node.name.startswith("AdaptiveSparkPlan") else node.children:
+        for child in node.planned:
             scope.add(self.scope(child))
             if kind_of(node.name) == "UnionLoop" and not self._anchor:
                 # What its step reads as UnionLoopRef begins with the rows of its anchor, the first child.

@@ -117,6 +117,15 @@ class Node:
         """The columns that it makes, as far as a field lists them."""
         return self.fields.get("Results", self.fields.get("Output", ""))
 
+    @property
+    def planned(self) -> list[Node]:
+        """The children that its rows come from.
+
+        Of an adaptive plan that was run, the first child is the final plan, in which an empty relation may stand for
+        what gave no rows; the last is the initial one.
+        """
+        return self.children[-1:] if self.name.startswith("AdaptiveSparkPlan") else self.children
+
     def walk(self) -> Iterator[Node]:
         """Return this node and all below it, from the top."""
         yield self
