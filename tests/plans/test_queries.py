@@ -312,3 +312,45 @@ Arguments: invoke(value#0.toString()), obj#15: java.lang.String
 def test_files_that_a_schema_may_be_inferred_from_are_marked_by_it(plan, schema):
     (read,) = content("", "", plan).inputs
     assert (read.dataset.name, read.schema) == ("/data/a.csv", schema)
+
+
+RUN_OVERWRITE = """== Physical Plan ==
+OverwriteByExpression (6)
++- AdaptiveSparkPlan (5)
+   +- == Final Plan ==
+      * Project (4)
+      +- * Scan csv  (3)
+   +- == Initial Plan ==
+      Project (2)
+      +- Scan csv  (1)
+
+
+(1) Scan csv
+Output [1]: [sku#0]
+Location: InMemoryFileIndex [file:/data/counts.csv]
+
+(2) Project
+Output [2]: [sku#0, 2024-01-02 AS day#11]
+Input [1]: [sku#0]
+
+(3) Scan csv [codegen id : 1]
+Output [1]: [sku#0]
+Location: InMemoryFileIndex [file:/data/counts.csv]
+
+(4) Project [codegen id : 1]
+Output [2]: [sku#0, 2024-01-02 AS day#11]
+Input [1]: [sku#0]
+
+(5) AdaptiveSparkPlan
+Output [2]: [sku#0, day#11]
+Arguments: isFinalPlan=true
+
+(6) OverwriteByExpression
+Input [2]: [sku#0, day#11]
+Arguments: org.apache.spark.sql.execution.datasources.DataSourceV2Strategy, IcebergWrite(table=ice.db.t, format=PARQUET)
+
+"""
+
+
+def test_constants_of_a_plan_that_was_run_are_those_of_its_initial_plan():
+    assert content("", "", RUN_OVERWRITE).constants == ("day=2024-01-02",)
