@@ -60,3 +60,25 @@ def test_neither_inputs_nor_columns_come_from_them(program: Any, make_dataset: A
     (output,) = lineage.outputs
     assert output.column_lineage is not None
     assert [column for column, _ in output.column_lineage.fields] == ["a"]
+
+
+def test_a_change_feed_has_columns_that_its_table_has_not(program: Any, make_dataset: Any) -> None:
+    copy, columns = Transformation("DIRECT", "IDENTITY"), ["id", "_change_type", "_commit_version"]
+    feed, saved = DatasetName("file", "/t"), DatasetName("file", "/saved")
+    edges = frozenset((field, name, field, copy) for name in (feed, saved) for field in columns)
+    read = [make_dataset(name.name, columns=tuple(columns)) for name in (feed, saved)]
+    run_id = program.run(read, ["/out"])
+    program.log(run_id, inputs=(Observed(feed),), outputs=(Observed(OUT, edges=edges),), feeds=frozenset({feed}))
+    lineage = program.lineage()
+    assert {one.dataset: [field.name for field in one.schema] for one in lineage.inputs} == {
+        saved: columns,
+        feed: ["id"],
+    }
+    (output,) = lineage.outputs
+    assert output.column_lineage is not None
+    assert {field: [one.dataset for one in made_from] for field, made_from in output.column_lineage.fields} == {
+        "_change_type": [saved],
+        "_commit_version": [saved],
+        "id": [saved, feed],
+    }
+    assert output.fed_by == (saved, feed)

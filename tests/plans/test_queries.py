@@ -182,6 +182,13 @@ def test_the_edges_of_a_real_plan(release, name, expected) -> None:
     assert edges_of(release, name) == expected
 
 
+@pytest.mark.parametrize("release", BOTH)
+def test_a_plan_names_the_table_whose_change_feed_it_reads(release) -> None:
+    found = content(release, "delta feed")
+    assert found.feeds == {one.dataset for one in found.inputs} != set()
+    assert content(release, "ranks").feeds == set()
+
+
 def test_an_operator_that_no_rule_knows_gives_no_values_decides_by_all_that_it_is_given_and_is_counted_once() -> None:
     text = texts("4.2")["mapp"].replace("MapInPandas", "MapInOddity")
     found = content("4.2", "mapp", text)

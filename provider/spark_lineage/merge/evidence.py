@@ -36,6 +36,8 @@ from spark_lineage.naming.options import Naming
 
 # Where a row came from: a column that every source of files has, and no file.
 _METADATA = "_metadata"
+# What the change feed of a Delta table adds (CDCReader): no table with a feed has columns of these names.
+_OF_FEED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 # A plan that is an RDD of the program, and nothing else.
 _ROWS_OF_PROGRAM = "scan_existing_rdd"
 # The command whose plan has a path as it was given.
@@ -71,6 +73,7 @@ class Evidence:
         self._places: Mapping[DatasetName, DatasetName] = {}
         self._models: frozenset[DatasetName] = frozenset()
         self._metadata: frozenset[DatasetName] = frozenset()
+        self._feeds = frozenset(name for one in state.executions.values() for name in one.feeds)
         if state.executions:
             self._add_executions(state)
         if any(run.content.is_streaming for run in self.runs.values()):
@@ -121,12 +124,21 @@ class Evidence:
             )
         if self._places:
             observed = by_name(renamed(with_sources(one, self._places), self._places) for one in observed)
+        if self._feeds:
+            observed = tuple(self._without_feed(one) for one in observed)
         known = tuple(
             keep_edges(one, lambda edge: edge[2] != _METADATA and not _is_internal(edge[1]))
             for one in named(observed, naming)
             if not _is_internal(one.dataset)
         )
         return by_model(known, self._models) if self._models else known
+
+    def _without_feed(self, one: Observed) -> Observed:
+        """Return a dataset without what change feeds add to tables: neither as its columns nor in its edges."""
+        one = keep_edges(one, lambda edge: edge[2] not in _OF_FEED or edge[1].whole not in self._feeds)
+        if one.dataset.whole not in self._feeds:
+            return one
+        return structs.replace(one, schema=tuple(field for field in one.schema if field.name not in _OF_FEED))
 
     def _add_executions(self, state: LineageState) -> None:
         known = state.application_ids

@@ -79,8 +79,8 @@ class Execution(Struct, frozen=True, gc=False):
     RDDs read that name none, ``unnamed`` are the leaves and writes of the plan that no dataset of ``inputs`` and
     ``outputs`` stands for. ``has_rdds``: rows that it reads came through RDDs of the program. ``queries`` are those
     among the inputs that a database ran.
-    ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs
-    alone; its ``command`` is the method that saves files, if it does.
+    ``statement`` is what it does to the catalog, ``feeds`` are Delta's tables whose change feed it reads. The job of an
+    RDD has a negative ``execution_id``, and inputs alone; its ``command`` is the method that saves files, if it does.
     Each attempt of an application (``attempt_id``) counts its executions from 0.
     """
 
@@ -110,6 +110,7 @@ class Execution(Struct, frozen=True, gc=False):
     attempt_id: str = ""
     queries: tuple[DatabaseQuery, ...] = ()
     error: str = ""
+    feeds: frozenset[DatasetName] = frozenset()
 
     @property
     def key(self) -> tuple[str, str, int]:

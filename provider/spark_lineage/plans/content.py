@@ -39,7 +39,15 @@ from spark_lineage.plans.rdds import NO_ROWS, ROWS_OF_PROGRAM, Rows, Scans, scan
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced
 from spark_lineage.plans.statements import is_read, lacks_catalog, read_statement
-from spark_lineage.plans.tables import Tables, complete_locations, is_log_of_table, path_name, read_by, read_leaf
+from spark_lineage.plans.tables import (
+    Tables,
+    change_feeds,
+    complete_locations,
+    is_log_of_table,
+    path_name,
+    read_by,
+    read_leaf,
+)
 
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
 _LOOKING_AFTER = ("AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand")
@@ -107,6 +115,8 @@ class PlanContent:
     """The versions of Delta's tables of which it reads the state or changes the rows."""
     literals: Mapping[int, str] = field(default_factory=dict)
     """The values of the attributes that are the same in all rows."""
+    feeds: frozenset[DatasetName] = frozenset()
+    """The tables whose change feed it reads."""
 
     @property
     def is_query_of_data(self) -> bool:
@@ -254,8 +264,8 @@ def read_plan(
     tables.answers.find(plan, root_id, lambda: {one.dataset for one in read_by(plan, tables)})
     name, command_text = described(plan)
     is_of_delta = name == CLONE or bool(_DELTA_CATALOG.match(command_text))
-    states = _states(plan, command_text, tables)
-    content = replace(_read(plan, tables, batch, configs), states=states, is_of_delta=is_of_delta)
+    states, feeds = _states(plan, command_text, tables), change_feeds(plan, tables)
+    content = replace(_read(plan, tables, batch, configs), states=states, is_of_delta=is_of_delta, feeds=feeds)
     if answer := delta_answer(plan, content.traced, tables.at):
         tables.answers.add(root_id, answer)
     return content

@@ -400,4 +400,5 @@ class EventLogReader:
             unnamed=running.account.remaining(inputs, outputs, sink, is_failed=known.is_failed),
             statement=statement,
             queries=queries_among(inputs),
+            feeds=content.feeds.union(*(each.feeds for each in inside)),
         )

@@ -355,6 +355,12 @@ def _hidden(node: Node) -> Observed:
     return Observed(hidden_table(columns), schema=tuple(map(SchemaField, columns)))
 
 
+def change_feeds(plan: Plan, tables: Tables) -> frozenset[DatasetName]:
+    """Return Delta's tables whose change feed a plan reads."""
+    texts = (f"{node.name} {node.fields.get('Arguments', '')}" for node in plan.walk() if not node.children)
+    return frozenset(tables.at(feed["location"]).dataset for text in texts if (feed := _CHANGE_FEED.search(text)))
+
+
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
     """Return all datasets that a plan reads."""
     return tuple(observed for node in plan.walk() if not node.children for observed in scanned(node, tables))
