@@ -70,7 +70,7 @@ class Counts:
         named = {run_id for run_id in executions if runs[run_id].content.outputs}
         unread = ((run_id, part) for run_id, one in executions.items() for part in one.unread)
         parts = Counter(part for run_id, part in unread if run_id not in named or not part.endswith(_ITS_CATALOG))
-        parts.update(self._evidence.unnamed_files)
+        parts.update((*self._evidence.unnamed_files, *self._evidence.unnamed_tables))
         counted = {part.removesuffix(_ITS_DATABASE) for part in parts}
         for left in self._left.values():
             parts.update(part.name for part in left if part.needs != "output" and counted.isdisjoint(part.sources))

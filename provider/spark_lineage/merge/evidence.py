@@ -23,6 +23,7 @@ from spark_lineage.merge.correction import (
     with_declared_names,
     with_names,
 )
+from spark_lineage.merge.derby import without_derby
 from spark_lineage.merge.event import METADATA_TABLE
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
@@ -67,6 +68,7 @@ class Evidence:
 
     def __init__(self, state: LineageState, naming: Naming, *, is_logged: bool = False) -> None:
         self.runs: Mapping[str, RunState] = {run_id: _without_false(run) for run_id, run in state.runs.items()}
+        self.runs, self.unnamed_tables = without_derby(self.runs)
         self.executions: Mapping[str, Execution] = {}
         self._naming = naming
         self._contents: dict[int, RunContent] = {}
@@ -151,7 +153,7 @@ class Evidence:
         for run_id, one in executions.items():
             # A micro-batch has the inputs of what runs inside of it.
             around = by_key.get(one.root_key, run_id) if one.query_id else run_id
-            listened = by_name(each for each_id in (run_id, around) for each in state.runs[each_id].content.inputs)
+            listened = by_name(each for each_id in (run_id, around) for each in self.runs[each_id].content.inputs)
             executions[run_id] = with_names(with_queries(one, runs[run_id].content.inputs), listened)
             runs[run_id] = corrected(runs[run_id], executions[run_id])
         of_plans = (one for each in logged.values() if each.execution_id >= 0 for one in each.inputs)

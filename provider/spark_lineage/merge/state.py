@@ -6,7 +6,7 @@ the set of event types, the union of datasets), so any order, repetition and spl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -261,6 +261,12 @@ class LineageState:
 
     def _join_parent(self, run_id: str, parent: ParentRun) -> None:
         self.parents[run_id] = max(self.parents.get(run_id, parent), parent)
+
+
+def with_contents(runs: Mapping[str, RunState], change: Callable[[RunContent], RunContent]) -> dict[str, RunState]:
+    """Return runs with changed contents; those that did the same still share one."""
+    changed = {id(run.content): change(run.content) for run in runs.values()}
+    return {run_id: structs.replace(run, content=changed[id(run.content)]) for run_id, run in runs.items()}
 
 
 def utc(epoch_seconds: float) -> datetime:

@@ -1,0 +1,33 @@
+"""Tables of Derby, which the listener gives one namespace whatever their database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spark_lineage.merge.lineage import UnreadPart
+from spark_lineage.naming.identity import DatasetName
+
+DATABASES = "file:/w/metastore_db"
+ITEMS = {"namespace": DATABASES, "name": "ITEMS"}
+
+
+def test_tables_of_derby_are_counted_and_neither_inputs_nor_outputs(program: Any, make_dataset: Any) -> None:
+    edge = {"namespace": DATABASES, "name": "ITEMS", "field": "ID"}
+    out = make_dataset("/out", rows=1, edges={"id": ("/in", "id")})
+    out["facets"]["columnLineage"]["fields"]["ID"] = {"inputFields": [edge]}
+    program.run([ITEMS, "/in"], [out])
+    program.run(["/in"], [{"namespace": DATABASES, "name": "TOTALS"}], node="execute_save_into_data_source_command")
+    lineage = program.lineage()
+    assert [one.dataset for one in lineage.inputs] == [DatasetName("file", "/in")]
+    (output,) = lineage.outputs
+    assert output.dataset == DatasetName("file", "/out")
+    assert output.column_lineage is not None
+    assert [column for column, _ in output.column_lineage.fields] == ["id"]
+    assert lineage.unread == (UnreadPart("ITEMS: its database", 1), UnreadPart("TOTALS: its database", 1))
+
+
+def test_files_in_a_directory_of_the_same_name_stay(program: Any) -> None:
+    program.run(["/w/metastore_db"], ["/out"])
+    lineage = program.lineage()
+    assert [one.dataset.name for one in lineage.inputs] == ["/w/metastore_db"]
+    assert lineage.unread == ()
