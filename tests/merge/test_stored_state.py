@@ -78,7 +78,7 @@ def test_the_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(stored_state, "FORMAT", 99)
     later = encode_state(LineageState())
     monkeypatch.undo()
-    with pytest.raises(StateFormatError, match=r"format 99; this version reads format 7"):
+    with pytest.raises(StateFormatError, match=r"format 99; this version reads format 8"):
         decode_state(later)
 
 

@@ -72,7 +72,7 @@ def _without_versions(listened: tuple[Observed, ...], logged: Iterable[Observed]
     """Return the listener's inputs without the version of a table whose version the log has: that was read."""
     known = {read.dataset.whole for read in logged if read.versions}
     return tuple(
-        structs.replace(read, versions=frozenset()) if read.versions and read.dataset.whole in known else read
+        structs.replace(read, versions=frozenset(), scanned=frozenset()) if read.dataset.whole in known else read
         for read in listened
     )
 

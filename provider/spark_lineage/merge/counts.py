@@ -46,7 +46,9 @@ class Counts:
     ) -> None:
         self._state = state
         self._mixed = sorted(one.name.name for one in timeline.entities if one.has_others_versions)
-        self._versionless = [one.dataset.name for one in inputs if _lacks_version(one)] if state.executions else []
+        unnamed = {one.name.name for one in timeline.entities if one.has_unnamed_version}
+        lacking = {one.dataset.name for one in inputs if _lacks_version(one)} if state.executions else set()
+        self._versionless = sorted(unnamed | lacking)
         self._evidence = evidence
         self._is_over = task_state == "COMPLETE" and not is_logged
         self._silent = list(self._silent_runs())

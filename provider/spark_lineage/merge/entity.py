@@ -19,6 +19,7 @@ from spark_lineage.merge.lineage import (
 )
 from spark_lineage.merge.observed import Observed, combine, join_one, table_name
 from spark_lineage.merge.partitions import are_apart, is_whole, is_within, joined, without_branch
+from spark_lineage.merge.snapshots import is_named
 from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName
 
@@ -200,7 +201,13 @@ class Entity:
     def all_read_versions(self) -> tuple[str, ...]:
         """The versions of it that were read, in order; those that the task made itself come last."""
         own = self.own_read.versions if self.own_read is not None else ()
-        return tuple(self.read_versions | dict.fromkeys(sorted(own, key=lambda version: (len(version), version))))
+        versions = self.read_versions | dict.fromkeys(sorted(own, key=lambda version: (len(version), version)))
+        return tuple(filter(is_named, versions))
+
+    @property
+    def has_unnamed_version(self) -> bool:
+        """Whether it was read in a version whose name no evidence has."""
+        return not all(map(is_named, self.read_versions))
 
     @property
     def has_others_versions(self) -> bool:

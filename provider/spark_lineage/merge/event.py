@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Raw, Struct, field, structs
 
@@ -195,8 +195,13 @@ class _Subset(Struct, gc=False):
     outputCondition: _LocationCondition | None = None
 
 
+class _ScanReport(Struct, gc=False):
+    snapshotId: Any = None
+
+
 class _DataFacets(Struct, gc=False):
     inputStatistics: _StatisticsFacet | None = None
+    icebergScanReport: _ScanReport | None = None
     outputStatistics: _StatisticsFacet | None = None
     subset: _Subset | None = None
 
@@ -267,6 +272,7 @@ def _observe(dataset: Dataset) -> Observed:
     name, symlinks = _without_branch(_name(dataset), facets.symlinks.identifiers if facets.symlinks else frozenset())
     # The version of a branch that is written is that of main.
     version = None if name.partition and dataset.outputFacets is not None else facets.version
+    report = dataset.inputFacets and dataset.inputFacets.icebergScanReport
     return Observed(
         dataset=name,
         symlinks=symlinks,
@@ -282,6 +288,7 @@ def _observe(dataset: Dataset) -> Observed:
         previous_name=lifecycle.previousIdentifier if lifecycle else None,
         edges=frozenset(edge for edge in edges if edge[2] not in steering),
         statistics=Statistics(*structs.astuple(statistics)) if statistics else None,
+        scanned=frozenset((report.snapshotId,)) if report and isinstance(report.snapshotId, float) else frozenset(),
     )
 
 

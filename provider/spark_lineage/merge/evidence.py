@@ -31,6 +31,7 @@ from spark_lineage.merge.pushed import without_pushed
 from spark_lineage.merge.query_tables import with_queries
 from spark_lineage.merge.rdd_files import FILE_SCAN, observed_in, reading, unnamed_files, with_files, without_named
 from spark_lineage.merge.schema_reading import FOOTER_RDD, is_lines, without_inference
+from spark_lineage.merge.snapshots import with_snapshots
 from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 from spark_lineage.naming.options import Naming
@@ -80,7 +81,7 @@ class Evidence:
             self._add_executions(state)
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
-        runs, self.runs = self.runs, with_files(self.runs, self.executions)
+        runs, self.runs = self.runs, with_files(with_snapshots(self.runs), self.executions)
         self.executions = without_named(self.runs, self.executions, runs)
         # The event log of a running stream is going to be there.
         is_alone = not (state.executions or is_logged)

@@ -30,7 +30,10 @@ _OTHER_STRENGTH = 2
 
 
 class Observed(Struct, frozen=True, gc=False):
-    """One dataset as an input or an output of one run."""
+    """One dataset as an input or an output of one run.
+
+    ``scanned`` are the snapshots that Iceberg reports to have read, which the listener writes as doubles.
+    """
 
     dataset: DatasetName
     symlinks: frozenset[Symlink] = frozenset()
@@ -42,6 +45,7 @@ class Observed(Struct, frozen=True, gc=False):
     previous_name: DatasetName | None = None
     edges: frozenset[Edge] = frozenset()
     statistics: Statistics | None = None
+    scanned: frozenset[float] = frozenset()
 
     @property
     def names(self) -> tuple[DatasetName, ...]:

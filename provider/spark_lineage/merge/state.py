@@ -35,7 +35,7 @@ _NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
 _NO_JOB = Job("", "")
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
-FORMAT = 7
+FORMAT = 8
 """Count this up when a state of the same events is written in other bytes, or says something else."""
 
 
