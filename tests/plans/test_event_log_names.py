@@ -114,19 +114,24 @@ def test_the_query_of_a_command_is_the_one_that_has_its_columns_else_the_first()
         ("day#2 ASC NULLS FIRST, id#1 ASC NULLS FIRST", "", {"day", "id"}),
         ("day#2 ASC NULLS FIRST", "Project", {"day"}),
         ("day#2 ASC NULLS FIRST", "SortAggregate", set()),
+        # A text that is empty is the partition of null.
+        ("day#2 ASC NULLS FIRST", "empty2null", set()),
+        ("day#2 ASC NULLS FIRST, id#1 ASC NULLS FIRST", "empty2null", {"day", "id"}),
     ],
 )
 def test_a_sort_within_partitions_is_of_the_user_where_nothing_above_needs_it(order, above, deciding) -> None:
-    name = "Execute InsertIntoHadoopFsRelationCommand"
+    name, partition, made = "Execute InsertIntoHadoopFsRelationCommand", "day#2", "id#1, day#2"
+    if above == "empty2null":
+        above, partition, made = "Project", "day#9", "id#1, empty2null(day#2) AS day#9"
     between = f"   +- {above} (3)\n      +- Sort (2)\n         +- Scan" if above else "   +- Sort (2)\n      +- Scan"
     given = "Output [2]" if above == "Project" else "Keys [2]: [id#1, day#2]\nResults [2]"
-    block = f"(3) {above}\n{given}: [id#1, day#2]\nInput [2]: [id#1, day#2]\n\n" if above else ""
+    block = f"(3) {above}\n{given}: [{made}]\nInput [2]: [id#1, day#2]\n\n" if above else ""
     text = (
         f"== Physical Plan ==\n{name} (5)\n+- WriteFiles (4)\n{between} parquet  (1)\n\n\n"
         "(1) Scan parquet \nOutput [2]: [id#1, day#2]\nLocation: InMemoryFileIndex [file:/in]\n\n"
         f"(2) Sort\nInput [2]: [id#1, day#2]\nArguments: [{order}], false, 0\n\n{block}"
-        f"(4) WriteFiles\nInput [2]: [id#1, day#2]\n\n(5) {name}\nInput [2]: [id#1, day#2]\n"
-        "Arguments: file:/out, false, [day#2], Parquet, [path=file:/out], Append, [id, day]\n\n"
+        f"(4) WriteFiles\nInput [2]: [id#1, {partition}]\n\n(5) {name}\nInput [2]: [id#1, {partition}]\n"
+        f"Arguments: file:/out, false, [{partition}], Parquet, [path=file:/out], Append, [id, day]\n\n"
     )
     found = read_plan(text, Tables(), UNTRACED, {}).traced.dataset_wide
     assert {column for _, column, how in found if how.subtype == "SORT"} == deciding

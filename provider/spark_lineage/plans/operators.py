@@ -46,6 +46,8 @@ _PASSING = _names("""
 """)
 # What rows are put into buckets by.
 _BUCKETS = re.compile(r"\bpmod\((?:collation_aware_)?hash\(")
+# By which a write in partitions makes null of an empty text, in a projection of its own (``V1Writes``).
+_EMPTY_TO_NULL = re.compile(rf"\bempty2null\({NAME}#(\d+)")
 # They need no order of the rows that they are given.
 _WITHOUT_ORDER = _names("""
     BroadcastExchange Coalesce Exchange Expand Filter Generate GlobalLimit InMemoryRelation LocalLimit Project Union
@@ -127,17 +129,19 @@ class _Tracer:
             for position, attribute in enumerate(given_out_by(node)):
                 scope.give_out([attribute], read.columns[position] if position < len(read.columns) else NOTHING)
         for child in node.children:
-            if kind_of(child.name) == "Sort" and is_local_sort(child) and self._is_of_user(child, kind_of(node.name)):
+            if kind_of(child.name) == "Sort" and is_local_sort(child) and self._is_of_user(child, node):
                 scope.decide(child.fields.get("Arguments", ""), "SORT")
         _apply(node, scope)
         return scope
 
-    def _is_of_user(self, sort: Node, above: str) -> bool:
+    def _is_of_user(self, sort: Node, above: Node) -> bool:
         """Whether a sort within partitions is none that the operator above it needs."""
         orders = sort.fields.get("Arguments", "")
-        is_of_partitions = {int(match[1]) for match in USED.finditer(orders)} <= self._sorted_by
-        is_of_write = is_of_partitions or _BUCKETS.search(orders) is not None
-        return above in _WITHOUT_ORDER or (above == "WriteFiles" and not is_of_write)
+        texts = {int(match[1]) for match in _EMPTY_TO_NULL.finditer(above.made)}
+        if not texts and kind_of(above.name) != "WriteFiles":
+            return kind_of(above.name) in _WITHOUT_ORDER
+        is_of_partitions = {int(match[1]) for match in USED.finditer(orders)} <= self._sorted_by | texts
+        return not is_of_partitions and _BUCKETS.search(orders) is None
 
 
 def _value(subquery: Node, scope: Scope, name: str | None) -> Sources:
