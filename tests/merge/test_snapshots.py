@@ -1,4 +1,4 @@
-"""Which snapshot of an Iceberg table was read, where Iceberg reports it beside the version of the listener."""
+"""Which snapshot of an Iceberg table was read; and what is left of writes after a RESTORE of a Delta table."""
 
 from __future__ import annotations
 
@@ -56,3 +56,22 @@ def test_the_snapshot_in_the_event_log_is_the_version_whatever_the_report_says(p
     program.log(run_id, inputs=(Observed(TABLE, versions=frozenset({OLD})),))
     (table,) = program.lineage().inputs
     assert table.versions == (OLD,)
+
+
+@pytest.mark.parametrize(("version", "fed_by"), [("2", ["/t"]), ("", ["/in"])])
+def test_a_restore_takes_back_the_writes_of_later_versions(
+    program: Any, make_dataset: Any, version: str, fed_by: list[str]
+) -> None:
+    appended = make_dataset("/t", rows=1, edges={"id": ("/in", "id")})
+    if version:
+        appended["facets"]["version"] = {"datasetVersion": version}
+    run_id = program.run(["/in"], [appended])
+    program.log(run_id, mode="Append")
+    run_id = program.run(node="execute_restore_table_command")
+    former = Observed(TABLE, versions=frozenset({"1"}))
+    program.log(run_id, command="RestoreTableCommand", inputs=(former,), outputs=(Observed(TABLE),))
+    program.run(["/t"], [make_dataset("/now", rows=1, edges={"id": ("/t", "id")})])
+    lineage = program.lineage()
+    found = {one.dataset.name: [fed.name for fed in one.fed_by] for one in lineage.outputs}
+    assert found["/now"] == fed_by
+    assert UnreadPart("RestoreTableCommand: the columns that it leaves", 1) in lineage.unread

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
 from spark_lineage.merge.accounting import PlanPart, left_over
+from spark_lineage.merge.entity import RESTORE
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.lineage import DatasetLineage, TaskState, UnknownDatasets, UnreadPart
 from spark_lineage.merge.observed import Observed
@@ -17,7 +18,7 @@ from spark_lineage.naming.identity import DatasetName
 
 # Commands after which rows of the table are as they were, so that each column comes from itself as well.
 _LEAVING_ROWS = frozenset({
-    *("DeleteCommand", "DeleteFromTable", "MergeIntoCommand", "RestoreTableCommand", "WriteDelta"),
+    *("DeleteCommand", "DeleteFromTable", "MergeIntoCommand", RESTORE, "WriteDelta"),
     *("DeleteHoodieTableCommand", "UpdateHoodieTableCommand"),
 })  # fmt: skip
 # The rows of an RDD have columns that code made.
@@ -139,7 +140,9 @@ class Counts:
         described = {one.dataset for run in runs.values() for one in run.content.outputs if one.schema}
         for run_id, one in self._evidence.executions.items():
             is_leaving = one.command in _LEAVING_ROWS and not one.is_failed
-            if is_leaving and any(_lacks_columns(output, described) for output in runs[run_id].content.outputs):
+            # The columns that a table had in a version are not those that others have written.
+            known = () if one.command == RESTORE else described
+            if is_leaving and any(_lacks_columns(output, known) for output in runs[run_id].content.outputs):
                 yield f"{one.command}: the columns that it leaves"
 
     def _in_doubt(self) -> Iterator[str]:

@@ -27,6 +27,8 @@ from spark_lineage.naming.identity import DatasetName
 _REPLACING = frozenset({"CREATE", "OVERWRITE", "TRUNCATE"})
 # Fewer have the versions that Delta counts than the ids of Iceberg's snapshots, which are random.
 _SNAPSHOT_DIGITS = 12
+# It makes an earlier version of a Delta table the current one, which is the version that it reads.
+RESTORE = "RestoreTableCommand"
 # States that leave the content alone.
 _METADATA = frozenset({"ALTER", "RENAME"})
 _NOTHING = Observed(DatasetName("", ""))
@@ -306,6 +308,9 @@ class Entity:
         partition, write = write.dataset.partition, structs.replace(write, dataset=write.dataset.whole)
         if lifecycle in _REPLACING:
             self._replace(how.execution, partition, is_repeated=is_repeated)
+        is_restoring = how.execution.command == RESTORE
+        if is_restoring and self.is_older(how.read_versions):
+            self.parts.clear()
         # All rows that are written may be of one partition, whatever they replace.
         partition = joined(partition, *how.execution.constants)
         # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
@@ -335,7 +340,7 @@ class Entity:
             self.filled_parts.add(partition)
             if not is_repeated:
                 self.write_count += 1
-                self.written_versions |= write.versions or {_next(how.read_versions)}
+                self.written_versions |= write.versions or {"" if is_restoring else _next(how.read_versions)}
         self.is_written = True
         self.has_rows = self.has_rows or not how.is_declaration
         self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful
