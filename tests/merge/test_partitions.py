@@ -8,7 +8,7 @@ import pytest
 
 from spark_lineage.merge import state
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import IDENTITY, Symlink, TaskLineage
+from spark_lineage.merge.lineage import IDENTITY, Symlink, TaskLineage, UnreadPart
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.partitions import are_apart, branch, column_value, is_whole, is_within, partition_below
 from spark_lineage.naming.identity import DatasetName
@@ -323,3 +323,28 @@ def test_first_version_of_a_replaced_table_makes_it(
     statement = CatalogStatement("OVERWRITE", "TABLE", "spark_catalog.db.t")
     program.log(program.run(["/src"], [made]), statement=statement)
     assert [one.change for one in program.lineage().catalog_changes] == [expected]
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_main_in_a_version_that_nothing_explains_is_counted_after_a_write_to_a_branch(
+    program: Any, make_dataset: Any, *, is_published: bool
+) -> None:
+    def main(version: str) -> Any:
+        return versioned(make_dataset("/ice/db/t", table="db.t", table_namespace="file:/ice"), version)
+
+    program.run([main("1234567890123")], ["/before"])
+    program.run(["/src"], [make_dataset("/ice/db/t", rows=1, table="db.t.branch_fix", table_namespace="file:/ice")])
+    program.run([main("9876543210987" if is_published else "1234567890123")], ["/after"])
+    part = UnreadPart("/ice/db/t: which of its versions the task wrote", 1)
+    assert program.lineage().unread == ((part,) if is_published else ())
+
+
+def test_version_that_was_read_before_the_writes_has_nothing_of_them(program: Any, make_dataset: Any) -> None:
+    table = versioned(make_dataset("/t"), "4")
+    program.run([table], ["/before"])
+    program.run(["/src"], [make_dataset("/t", rows=1, edges={"id": ("/src", "id")})], node="append_data")
+    for version, out in (("4", "/old"), ("5", "/now")):
+        read = versioned(make_dataset("/t"), version)
+        program.run([read], [make_dataset(out, rows=1, edges={"id": ("/t", "id")})])
+    fed_by = {one.dataset.name: [fed.name for fed in one.fed_by] for one in program.lineage().outputs}
+    assert (fed_by["/old"], fed_by["/now"]) == (["/t"], ["/src", "/t"])

@@ -284,3 +284,41 @@ def test_a_table_that_is_saved_may_be_new_in_each_mode(mode, lifecycle) -> None:
     tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/jobs")
     content = alone("CreateDataSourceTableAsSelectCommand", f"`spark_catalog`.`db`.`t`, {mode}, [id]", tables)
     assert [one.lifecycles for one in content.outputs] == [{lifecycle}]
+
+
+def iceberg(text, configs=None):
+    tables = Tables()
+    tables.configure({"spark.sql.catalog.ice.type": "hadoop", "spark.sql.catalog.ice.warehouse": "/ice"}, "/w")
+    return read_plan(text, tables, UNTRACED, configs or {})
+
+
+@pytest.mark.parametrize(
+    ("procedure", "counted"),
+    [
+        ("RollbackToSnapshotProcedure@6754b304, [db.t,23]", ("RollbackToSnapshotProcedure: the state of db.t",)),
+        ("FastForwardBranchProcedure@64, [db.t,main,fix]", ("FastForwardBranchProcedure: the state of db.t",)),
+        # Another table, and what leaves the rows as they are.
+        ("CherrypickSnapshotProcedure@6d, [db.other,9]", ()),
+        ("ExpireSnapshotsProcedure@6d, [db.t,9]", ()),
+    ],
+)
+def test_a_call_that_moves_a_table_that_was_written_is_counted(procedure, counted) -> None:
+    text = (
+        "== Physical Plan ==\nCall (1)\n\n\n(1) Call\nArguments: [previous_snapshot_id#118L], org.apache.iceberg.spark"
+    )
+    found = iceberg(f"{text}.procedures.{procedure}\n\n")
+    assert found.moves({DatasetName("file", "/ice/db/t")}) == counted
+    assert found.unread == ()
+
+
+@pytest.mark.parametrize(
+    ("configs", "counted"), [({"spark.wap.id": "w1"}, ("AppendData: whether it is staged",)), ({}, ())]
+)
+def test_a_write_that_the_session_may_stage_is_counted(configs, counted) -> None:
+    text = (
+        f"== Physical Plan ==\nAppendData (2)\n+- Scan parquet  (1)\n\n\n{SCAN}"
+        "(2) AppendData\nInput [1]: [id#1]\nArguments: IcebergWrite(table=ice.db.t, format=PARQUET)\n\n"
+    )
+    found = iceberg(text, configs)
+    assert found.unread == counted
+    assert found.command.target is not None

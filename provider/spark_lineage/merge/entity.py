@@ -18,7 +18,7 @@ from spark_lineage.merge.lineage import (
     Write,
 )
 from spark_lineage.merge.observed import Observed, combine, join_one, table_name
-from spark_lineage.merge.partitions import are_apart, is_whole, is_within, joined, without_branch
+from spark_lineage.merge.partitions import are_apart, is_of_branch, is_whole, is_within, joined, without_branch
 from spark_lineage.merge.snapshots import is_named
 from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName
@@ -35,7 +35,7 @@ _NOTHING = Observed(DatasetName("", ""))
 # How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
-    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved"),
+    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved", "has_other_version"),
     *("lifecycle", "attempt", "attempt_error"),
 )
 _OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written")
@@ -115,6 +115,9 @@ class Entity:
         # What was read of what the task wrote, in which versions, and the version of each write, "" for an unknown one.
         self.own_read: Observed | None = None
         self.later_versions: set[str] = set()
+        # What was read before the task wrote it.
+        self.former_versions: set[str] = set()
+        self.has_other_version = False
         self._streamed: dict[str, Statistics | None] = {}
         self.written_versions: set[str] = set()
         self.write_count = 0
@@ -193,6 +196,8 @@ class Entity:
         Delta counts its versions; a snapshot of Iceberg that the task did not make is another's.
         """
         written = self.written_versions
+        if versions and written and self.former_versions.issuperset(versions):
+            return True
         if not versions or not written or "" in written:
             return False
         if _are_counted((*versions, *written)):
@@ -214,7 +219,7 @@ class Entity:
     @property
     def has_others_versions(self) -> bool:
         """Whether it was read in more versions, after the task had written it, than the task made of it."""
-        return self.is_filled and len(self.later_versions) > self.write_count
+        return self.has_other_version or (self.is_filled and len(self.later_versions) > self.write_count)
 
     def content_of(self, partition: str) -> Content:
         """Return what the task has put into a partition of it."""
@@ -264,11 +269,16 @@ class Entity:
             self.lifecycle = None
         partition, read = read.dataset.partition, structs.replace(read, dataset=read.dataset.whole)
         # The log does not say to which branch the task wrote.
-        is_of_main = without_branch(partition) == partition
+        is_of_main = not is_of_branch(partition)
         is_apart = is_of_main and all(are_apart(partition, filled) for filled in self.filled_parts)
         is_older = self.is_older(read.versions)
-        if self.is_filled and not is_apart and not is_older:
+        if not self.is_filled:
+            self.former_versions |= read.versions
+        elif not (is_apart or is_older):
             self.later_versions |= read.versions
+        elif any(map(is_of_branch, self.filled_parts)):
+            # A branch that the task has written may be main by now.
+            self.has_other_version |= not read.versions <= self.former_versions | self.written_versions
         if self.is_own_content(partition) and not is_older:
             self.is_unconfirmed = False
             if read.versions:
@@ -416,6 +426,7 @@ class Entity:
         self.write_count += other.write_count
         self.own_read = _joined(self.own_read, other.own_read)
         self.later_versions |= other.later_versions
+        self.former_versions |= other.former_versions
         self.filled_parts |= other.filled_parts
         self.replaced_parts |= other.replaced_parts
         self._former_names |= other._former_names

@@ -57,6 +57,11 @@ def without_branch(partition: str) -> str:
     return joined(*(part for part in partition.split("/") if not part.startswith(f"{_BRANCH}=")))
 
 
+def is_of_branch(partition: str) -> bool:
+    """Whether a partition is of a branch, and not of main."""
+    return without_branch(partition) != partition
+
+
 def is_whole(partition: str) -> bool:
     """Whether a partition is all rows of a branch."""
     return not without_branch(partition)

@@ -79,6 +79,13 @@ TAKEN_OVER = "CALL: the files that a table takes over"
 # has already, in its metadata table `entries`, and then write manifests; none names the files.
 _TAKEN_PARTITIONS = "org.apache.iceberg.spark.SparkTableUtil$SparkPartition"
 _ENTRIES = re.compile(r"BatchScan (?P<table>\S+)\.entries\b")
+# A call that is an execution (Iceberg for Spark 3.5) and makes another snapshot of a table the current one.
+_MOVING = re.compile(
+    r"\.(?P<procedure>(?:RollbackTo(?:Snapshot|Timestamp)|SetCurrentSnapshot|CherrypickSnapshot|FastForwardBranch"
+    r"|PublishChanges)Procedure)@\w+, \[(?P<table>[^,\]]+)"
+)
+# Of a write that Iceberg stages: no read sees it before a call publishes it, which not all releases log.
+_STAGING = "spark.wap.id"
 _DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
 _BY_EXPRESSION = "OverwriteByExpression"
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -198,6 +205,19 @@ def taking_over(plan: Plan, tables: Tables) -> Command | None:
         return None
     table, tables.looked_through = tables.looked_through, None
     return Command("Call", "Append", target=table)
+
+
+def moved(plan: Plan, tables: Tables) -> tuple[Observed, str] | None:
+    """Return the table of which a call makes another snapshot the current one, and what is counted of it."""
+    call = _MOVING.search(plan.root.fields.get("Arguments", "")) if plan.root.name == "Call" else None
+    table = tables.foreign(call["table"]) if call else None
+    return (table, f"{call['procedure']}: the state of {call['table']}") if call and table else None
+
+
+def staged(command: Command, configs: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what is counted of a write to Iceberg that the session may have staged."""
+    is_staged = bool(configs.get(_STAGING)) and _V2_WRITES.fullmatch(command.name)
+    return (f"{command.name}: whether it is staged",) if is_staged else ()
 
 
 def _mode(name: str, text: str, hive_overwrites: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
@@ -25,8 +25,10 @@ from spark_lineage.plans.commands import (
     Command,
     command_node,
     described,
+    moved,
     read_command,
     several_commands,
+    staged,
     taking_over,
     unwrapped,
 )
@@ -115,8 +117,14 @@ class PlanContent:
     """The versions of Delta's tables of which it reads the state or changes the rows."""
     literals: Mapping[int, str] = field(default_factory=dict)
     """The values of the attributes that are the same in all rows."""
+    moved: tuple[Observed, str] | None = None
+    """The table of which a call makes another snapshot the current one, and what is counted of it."""
     feeds: frozenset[DatasetName] = frozenset()
     """The tables whose change feed it reads."""
+
+    def moves(self, written: Collection[DatasetName]) -> tuple[str, ...]:
+        """Return what is counted of a call that takes one of the tables that were written to another of its states."""
+        return () if self.moved is None or self.moved[0].dataset not in written else self.moved[1:]
 
     @property
     def is_query_of_data(self) -> bool:
@@ -266,6 +274,7 @@ def read_plan(
     is_of_delta = name == CLONE or bool(_DELTA_CATALOG.match(command_text))
     states, feeds = _states(plan, command_text, tables), change_feeds(plan, tables)
     content = replace(_read(plan, tables, batch, configs), states=states, is_of_delta=is_of_delta, feeds=feeds)
+    content = replace(content, unread=(*content.unread, *staged(content.command, configs)), moved=moved(plan, tables))
     if answer := delta_answer(plan, content.traced, tables.at):
         tables.answers.add(root_id, answer)
     return content

@@ -141,6 +141,7 @@ class EventLogReader:
         # By root: Delta reads the state of its tables before the execution starts that reads them.
         self._states: dict[int, set[tuple[DatasetName, str]]] = {}
         self._touched: set[DatasetName] = set()
+        self._written: set[DatasetName] = set()
 
     def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
         """Return the executions that are known in full now that this line was read."""
@@ -382,6 +383,7 @@ class EventLogReader:
         partitioned_by = (each.command.partitioned_by for each in (content, *inside))
         statement, outputs = made(content, outputs, self._touched, running.states)
         self._touched.update(one.dataset for one in (*inputs, *outputs))
+        self._written.update(one.dataset.whole for one in outputs)
         return structs.replace(
             known,
             command=command.name or stream_command(outputs),
@@ -395,7 +397,7 @@ class EventLogReader:
             inputs=inputs,
             outputs=outputs,
             is_whole=content.is_whole,
-            unread=(*unread, *running.rows.parts, *unread_columns(content, outputs)),
+            unread=(*unread, *running.rows.parts, *unread_columns(content, outputs), *content.moves(self._written)),
             has_rdds=content.rows.is_of_dataset,
             unnamed=running.account.remaining(inputs, outputs, sink, is_failed=known.is_failed),
             statement=statement,
