@@ -120,6 +120,13 @@ def test_versions_are_compared_where_the_truth_states_them() -> None:
     assert wrong(truth(versions={"a": []}), said) == {"versions": ((), ("a @ 3",))}
 
 
+def test_the_version_of_an_output_is_missing_unless_no_evidence_has_it() -> None:
+    outputs = {"b": truth().outputs["b"] | {"version": 7}}
+    assert wrong(truth(outputs=outputs), event()) == {"versions": (("b = 7",), ())}
+    assert wrong(truth(outputs=outputs, unversioned=["b"]), event()) == {}
+    assert truth_event.compare(truth(outputs=outputs), event(), HOME, "event_log")["versions"].is_perfect
+
+
 def test_a_facet_names_one_version_or_several() -> None:
     several = {"inputFacets": {"sparkLineage_versions": {"versions": ["1", "3"]}}}
     assert truth_event.versions_of({"facets": {"version": {"datasetVersion": "3"}}}) == {"3"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -64,7 +64,8 @@ def compare(
     for measure in (*MEASURES, *STATED):
         expected = {fact for fact in truth.facts[measure] if (measure, fact) not in beyond}
         if measure == "versions":
-            expected = set(_to_find(expected, observed[measure])) if has_versions else set()
+            unnamed = truth.outputs if evidence == "event_log" else truth.unversioned
+            expected = set(_to_find(expected, observed[measure], unnamed)) if has_versions else set()
         said = {fact for fact in observed[measure] if truth.is_stated(measure, fact) and (measure, fact) not in beyond}
         scores[measure] = Score(len(expected & said), tuple(sorted(expected - said)), tuple(sorted(said - expected)))
     return scores
@@ -136,13 +137,17 @@ def _version_facts(
                 yield f"{alias} {kind} {known.index(version) + 1 if version in known else version}"
 
 
-def _to_find(expected: set[str], said: set[str]) -> Iterator[str]:
-    """Return the versions that an event must name: all of a dataset of which it names one.
+def _to_find(expected: set[str], said: set[str], unnamed: Container[str]) -> Iterator[str]:
+    """Return the versions that an event must name: that of each output, and all of a dataset of which it names one.
 
-    Where no evidence has a version, that is counted as such, which tests of the merge see.
+    Where no evidence has the version of an input, that is counted as such, which tests of the merge see. ``unnamed``
+    are the outputs of which no evidence has it: an event log has none.
     """
     named = {fact.rpartition(" ")[0] for fact in said}
-    yield from (fact for fact in expected if fact.rpartition(" ")[0] in named)
+    for fact in expected:
+        alias, kind, _ = fact.rsplit(" ", 2)
+        if f"{alias} {kind}" in named or (kind == "=" and alias not in unnamed):
+            yield fact
 
 
 def _called(dataset: Mapping[str, Any], aliases: Mapping[Name, str], directory: Path) -> str:

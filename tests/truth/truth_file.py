@@ -68,6 +68,7 @@ class Truth:
     the ``EVIDENCE`` that leaves a dataset or a column of the program unnamed: the event must count it.
     ``versions`` are those of an input that the program read, and an output's ``version`` is the one that it left: of
     Delta the version of the table's log, of Iceberg the snapshot's number among all of the table, from 1.
+    ``unversioned`` names the outputs of which no evidence has the version: an event need not name it.
     """
 
     job: str
@@ -86,6 +87,7 @@ class Truth:
     attempted: list[str] = field(default_factory=list)
     counted: list[str] = field(default_factory=list)
     versions: dict[str, list[int]] = field(default_factory=dict)
+    unversioned: list[str] = field(default_factory=list)
     catalog: list[dict[str, str]] | None = None
     without_evidence: list[dict[str, str]] = field(default_factory=list)
 
