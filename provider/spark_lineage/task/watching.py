@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -279,8 +280,14 @@ class Watching:
 
 
 def begun_applications(state: LineageState) -> Iterator[StatusReport]:
-    """The applications whose START has come; their end is not used, because it is always COMPLETE."""
-    for run_id, application_id in state.applications:
+    """The applications whose START has come; their end is not used, because it is always COMPLETE.
+
+    Contexts of one program may share a run, which has the time of the first of them.
+    """
+    first: set[str] = set()
+    for run_id, application_id in sorted(state.applications):
         run = state.runs.get(run_id)
         if application_id and run is not None:
-            yield StatusReport("APPLICATION", application_id, "RUNNING", utc(run.first), SOURCE)
+            time = datetime.now(UTC) if run_id in first else utc(run.first)
+            first.add(run_id)
+            yield StatusReport("APPLICATION", application_id, "RUNNING", time, SOURCE)
