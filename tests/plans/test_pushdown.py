@@ -201,3 +201,33 @@ Arguments: ice.db.events, {conditions}, org.apache.spark.sql.execution.datasourc
     (output,) = content.outputs
     assert sorted(f"{column or '*'} <- {field} {how.subtype}" for column, _, field, how in output.edges) == edges
     assert content.unread == unread
+
+
+@pytest.mark.parametrize(
+    ("filters", "partition"),
+    [
+        ("day IS NOT NULL, day < 3", "day=<3"),
+        ("day >= '2026-01-01', day <= '2026-01-31', region = 'eu'", "region=eu/day=<=2026-01-31&>=2026-01-01"),
+        ("day IN ('a', 'b')", "day=|a|b"),
+        ("day = 2, day > 1", "day=2"),
+        ("NOT (day = 1)", ""),
+    ],
+)
+def test_filters_of_iceberg_are_the_partition_that_is_read(filters, partition) -> None:
+    details = f"Output [2]: [id#1, day#2]\nice.db.t (branch=null) [filters={filters}, groupedBy=]"
+    content, _ = read("BatchScan ice.db.t", details, "Output [1]: [id#1 AS x#9]\nInput [2]: [id#1, day#2]")
+    assert [one.dataset.partition for one in content.inputs] == [partition]
+
+
+@pytest.mark.parametrize(
+    ("filters", "partition"),
+    [
+        ("[isnotnull(day#2), (day#2 >= 2026-01-02), (day#2 < 2026-02-01)]", "day=<2026-02-01&>=2026-01-02"),
+        ("[day#2 IN (1,2)]", "day=|1|2"),
+        ("[((day#2 = 1) OR (day#2 = 3))]", ""),
+    ],
+)
+def test_partition_filters_of_files_are_the_partition_that_is_read(filters, partition) -> None:
+    details = f"Output [2]: [id#1, day#2]\nLocation: InMemoryFileIndex [file:/t]\nPartitionFilters: {filters}"
+    content, _ = read("Scan parquet ", details, "Output [1]: [id#1 AS x#9]\nInput [2]: [id#1, day#2]")
+    assert [one.dataset.partition for one in content.inputs] == [partition]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from spark_lineage.merge.execution import PUSHED_JOIN
 from spark_lineage.merge.lineage import IDENTITY, Transformation
-from spark_lineage.merge.partitions import column_value, joined
+from spark_lineage.merge.partitions import column_compared, column_value, joined
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.expressions import AGGREGATION
 from spark_lineage.plans.names import plain
@@ -43,9 +43,15 @@ _PARTITION_FILTERS = "PartitionFilters"
 # `HiveTableRelation [`db`.`t`, …, Partition Cols: [day#1], Pruned Partitions: [(day=1)]], [(day#1 = 1)]`.
 _HIVE = re.compile(r"Partition Cols: \[(?P<columns>.*?#\d+L?)\].*?\]?\], \[(?P<filters>.*)\]", re.DOTALL)
 _HIVE_COLUMN = re.compile(r"(?P<name>.+?)(?P<id>#\d+)L?(?:, |\Z)", re.DOTALL)
-# One of the filters that all hold: `[isnotnull(day#1), (day#1 = 2026-01-01)]`, `day IS NOT NULL, day = '2026-01-01'`.
-_EQUAL = re.compile(r"(?:\A\[|, )\((?P<column>[^()#,]+)#\d+L? = (?P<value>[^()#,]+)\)(?=, |\]\s*\Z)")
-_ICEBERG_EQUAL = re.compile(r"(?:\A|, )(?P<column>\w+) = (?P<quote>'?)(?P<value>[^(),' ]+)(?P=quote)(?=, |\Z)")
+# One of the filters that all hold: `[isnotnull(day#1), (day#1 < 3)]`, `[day#1 IN (1,2)]`, `day >= '2026-01-01'`.
+_COMPARED = re.compile(
+    r"(?:\A\[|, )(?:\((?P<column>[^()#,]+)#\d+L? (?P<how>[<>]?=|[<>]) (?P<value>[^()#,]+)\)"
+    r"|(?P<column_in>[^()#,]+)#\d+L? IN \((?P<values>[^()#]+)\))(?=, |\]\s*\Z)"
+)
+_ICEBERG_COMPARED = re.compile(
+    r"(?:\A|, )(?:(?P<column>\w+) (?P<how>[<>]?=|[<>]) (?P<quote>'?)(?P<value>[^(),' ]+)(?P=quote)"
+    r"|(?P<column_in>\w+) IN \((?P<values>[^()]+)\))(?=, |\Z)"
+)
 # What Iceberg adds to the columns of each table.
 _ICEBERG_OWN = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 
@@ -63,14 +69,23 @@ def named_columns(node: Node, columns: Sequence[str]) -> list[str]:
 
 
 def partition_of(node: Node) -> str:
-    """Return the columns that equal a value in all rows that a scan reads, as a partition: ``day=1/region=eu``."""
-    found: dict[str, set[str]] = {}
+    """Return the columns that are compared with values in all rows that a scan reads, as a partition: ``day=1``."""
+    equal: dict[str, set[str]] = {}
+    compared: dict[str, list[tuple[str, list[str]]]] = {}
     filters = plain(node.fields.get(_PARTITION_FILTERS, ""))
     iceberg = _ICEBERG.search(node.description)
-    for pattern, text in ((_EQUAL, filters), (_ICEBERG_EQUAL, plain(iceberg["filters"]) if iceberg else "")):
+    for pattern, text in ((_COMPARED, filters), (_ICEBERG_COMPARED, plain(iceberg["filters"]) if iceberg else "")):
         for match in pattern.finditer(text):
-            found.setdefault(match["column"], set()).add(match["value"])
-    return joined(*(column_value(column, *values) for column, values in found.items() if len(values) == 1))
+            if match["how"] == "=":
+                equal.setdefault(match["column"], set()).add(match["value"])
+            elif match["how"]:
+                compared.setdefault(match["column"], []).append((match["how"], [match["value"]]))
+            else:
+                values = [each.strip().strip("'") for each in match["values"].split(",")]
+                compared.setdefault(match["column_in"], []).append(("|", values))
+    values_of = {column: column_value(column, *values) for column, values in equal.items() if len(values) == 1}
+    others = {column: column_compared(column, each) for column, each in compared.items() if column not in equal}
+    return joined(*values_of.values(), *others.values())
 
 
 def read_pushed(node: Node, datasets: Sequence[DatasetName], columns: Sequence[Sources]) -> Read:
