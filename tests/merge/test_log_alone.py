@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.execution import CatalogStatement, unnamed
-from spark_lineage.merge.lineage import Statistics, Symlink, Transformation
+from spark_lineage.merge.lineage import SchemaField, Statistics, Symlink, Transformation
 from spark_lineage.merge.observed import LINES, Observed
 from spark_lineage.naming.identity import DatasetName
 
@@ -189,3 +189,25 @@ def test_a_saved_table_is_new_where_the_write_inside_of_the_command_overwrites(
     assert [[(one.operation, one.mode) for one in output.writes] for output in lineage.outputs] == [[kind]]
     assert [(one.change, one.is_certain) for one in lineage.catalog_changes] == changes
     assert lineage.attempted == ()
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_rows_that_a_delete_of_whole_files_leaves_are_copies(program: Any, *, is_first: bool) -> None:
+    table, source = (DatasetName("file", path) for path in ("/ice/db/t", "/src"))
+
+    def delete() -> None:
+        program.log(command="DeleteFromTable", inputs=(Observed(table, frozenset({LINK})),), outputs=(Observed(table),))
+
+    if is_first:
+        delete()
+    edge = ("id", source, "n", COPY)
+    written = Observed(table, schema=(SchemaField("id"),), edges=frozenset({edge}))
+    program.log(command="AppendData", mode="Append", inputs=(Observed(source),), outputs=(written,))
+    if not is_first:
+        delete()
+    lineage = program.lineage()
+    (output,) = lineage.outputs
+    assert output.column_lineage is not None
+    ((column, edges),) = output.column_lineage.fields
+    assert [(column, one.dataset.name, one.field) for one in edges] == [("id", "/ice/db/t", "id"), ("id", "/src", "n")]
+    assert lineage.unread == ()

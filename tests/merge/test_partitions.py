@@ -8,9 +8,17 @@ import pytest
 
 from spark_lineage.merge import state
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import IDENTITY, Symlink, TaskLineage, UnreadPart
+from spark_lineage.merge.lineage import IDENTITY, Statistics, Symlink, TaskLineage, UnreadPart
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.partitions import are_apart, branch, column_value, is_whole, is_within, partition_below
+from spark_lineage.merge.partitions import (
+    are_apart,
+    branch,
+    column_compared,
+    column_value,
+    is_whole,
+    is_within,
+    partition_below,
+)
 from spark_lineage.naming.identity import DatasetName
 
 SALES = DatasetName("file", "/lake/sales")
@@ -64,6 +72,19 @@ def test_partition_below_path_is_what_follows_its_dataset(path: str, expected: s
         (column_value("day", "2026/01"), "day=2026%2F01", False),
         (column_value("day", "2026/01"), "day=2026%2F02", True),
         ("", "day=1", False),
+        ("day=01", "day=1", False),
+        ("day=2026-01-01", "day=20454", False),
+        ("day=2026-01-01", "day=2026-01-01 00:00:00", False),
+        (column_compared("day", [("<", ["3"])]), "day=4", True),
+        (column_compared("day", [("<", ["3"])]), "day=3", True),
+        (column_compared("day", [("<=", ["3"]), (">", ["1"])]), "day=3", False),
+        (column_compared("day", [("<=", ["3"]), (">", ["1"])]), "day=1", True),
+        (column_compared("day", [("|", ["1", "2"])]), "day=2", False),
+        (column_compared("day", [("|", ["1", "2"])]), "day=3", True),
+        # As text it is less, as a number it is not.
+        (column_compared("day", [("<", ["9"])]), "day=10", False),
+        (column_compared("day", [(">=", ["2026-01-02"])]), "day=2026-01-01", True),
+        (column_compared("day", [("<", ["1"])]), column_compared("day", [(">", ["2"])]), False),
         (branch("fix"), "", True),
         (branch("main"), "", False),
     ],
@@ -166,6 +187,29 @@ def test_table_that_the_task_did_not_make_holds_more_than_its_rows(program: Any,
     assert inputs(lineage) == (["/src"] if is_made else ["/lake/sales", "/src"])
 
 
+@pytest.mark.parametrize(
+    ("size", "version", "is_input"), [(99, "1", True), (42, "1", False), (None, "1", True), (None, "0", False)]
+)
+def test_directory_that_holds_more_than_was_written_is_an_input(
+    program: Any, size: int | None, version: str, *, is_input: bool
+) -> None:
+    write = copied(SALES, SOURCE, statistics=Statistics(1, 42, 1))
+    program.log(inputs=(Observed(SOURCE),), outputs=(write,), mode="Append", command="A")
+    read = Observed(SALES, statistics=Statistics(size=size), versions=frozenset({version}))
+    program.log(inputs=(read,), outputs=(copied(OUT, SALES),), command="InsertInto")
+    lineage = program.lineage()
+    assert inputs(lineage) == (["/lake/sales", "/src"] if is_input else ["/src"])
+    assert sources(lineage) == ({"/lake/sales", "/src"} if is_input else {"/src"})
+
+
+def test_day_of_a_table_of_which_unknown_days_were_replaced_is_an_input(program: Any) -> None:
+    write = copied(SALES, SOURCE, lifecycles=frozenset({"OVERWRITE"}))
+    program.log(inputs=(Observed(SOURCE),), outputs=(write,), mode="Overwrite", is_partial=True, command="A")
+    read = Observed(part("1"), versions=frozenset({"1"}))
+    program.log(inputs=(read,), outputs=(copied(OUT, part("1")),), command="InsertInto")
+    assert sources(program.lineage()) == {"/lake/sales", "/src"}
+
+
 def test_branch_is_a_state_of_its_own(program: Any, make_dataset: Any) -> None:
     in_branch = make_dataset("/ice/db/t", rows=1, table="db.t.branch_fix", table_namespace="file:/ice")
     in_branch["facets"]["version"] = {"datasetVersion": "7"}
@@ -218,6 +262,111 @@ def test_version_of_before_a_write_has_nothing_of_it(program: Any, written: str,
     lineage = program.lineage()
     assert inputs(lineage) == ["/lake/sales", "/src"]
     assert sources(lineage) == {"/lake/sales"}
+
+
+OTHER = DatasetName("file", "/other")
+
+
+def overwrite(program: Any, source: DatasetName, *, size: int | None = None, versions: str = "", **more: Any) -> None:
+    """Log an overwrite of the table by a condition that its plan does not print."""
+    write = copied(
+        SALES,
+        source,
+        symlinks=TABLE,
+        lifecycles=frozenset({"OVERWRITE"}),
+        statistics=Statistics(1, size, 1),
+        versions=frozenset({versions} - {""}),
+    )
+    more = {"mode": "Overwrite", "is_partial": True, "command": "OverwriteByExpression"} | more
+    program.log(inputs=(Observed(source),), outputs=(write,), **more)
+
+
+def read_again(program: Any, version: str, target: DatasetName = OUT, size: int | None = None) -> None:
+    read = Observed(SALES, symlinks=TABLE, versions=frozenset(version.split()), statistics=Statistics(size=size))
+    program.log(inputs=(read,), outputs=(copied(target, SALES),), command="InsertInto")
+
+
+def unread(lineage: TaskLineage) -> list[str]:
+    return [one.part for one in lineage.unread]
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("1", {"/lake/sales"}), ("2", {"/src"}), ("3", {"/other"}), ("1 2", {"/lake/sales", "/src"}), ("4", {"/other"})],
+)
+def test_older_version_has_what_was_written_up_to_it(program: Any, version: str, expected: set[str]) -> None:
+    for source, before in ((SOURCE, "1"), (OTHER, "2")):
+        overwrite(program, source, is_partial=False, command="InsertInto", target_versions=(before,))
+    read_again(program, version)
+    assert sources(program.lineage()) == expected
+
+
+def test_version_that_was_read_before_a_write_has_nothing_of_it(program: Any) -> None:
+    read_again(program, "9" * 18, OTHER)
+    program.log(inputs=(Observed(SOURCE),), outputs=(copied(SALES, SOURCE, symlinks=TABLE),), command="InsertInto")
+    read_again(program, "8" * 18, DatasetName("file", "/now"))
+    read_again(program, "9" * 18)
+    lineage = program.lineage()
+    assert sources(lineage) == {"/lake/sales"}
+    assert sources(lineage, DatasetName("file", "/now")) == {"/lake/sales", "/src"}
+    assert unread(lineage) == []
+
+
+def test_batches_that_write_the_same_share_what_their_versions_have(program: Any) -> None:
+    for before in ("1", "2", "3"):
+        overwrite(program, SOURCE, mode="Append", target_versions=(before,))
+    read_again(program, "2")
+    assert sources(program.lineage()) == {"/lake/sales", "/src"}
+
+
+@pytest.mark.parametrize(
+    ("size", "expected", "counted"),
+    [
+        (7, {"/other"}, []),
+        (9, {"/src", "/other", "/lake/sales"}, []),
+        (None, {"/src", "/other", "/lake/sales"}, ["/lake/sales: what an overwrite left of it"]),
+    ],
+)
+def test_overwrite_by_an_unknown_condition_left_what_a_read_finds(
+    program: Any, size: int | None, expected: set[str], counted: list[str]
+) -> None:
+    overwrite(program, SOURCE, size=5)
+    overwrite(program, OTHER, size=7)
+    read_again(program, "", size=size)
+    lineage = program.lineage()
+    (table,) = (one for one in lineage.outputs if one.dataset == SALES)
+    assert sources(lineage) == expected
+    assert unread(lineage) == counted
+    assert table.statistics == (Statistics(1, 7, 1) if size == 7 else None)
+
+
+@pytest.mark.parametrize(
+    ("size", "expected", "counted"),
+    [
+        (5, {"/src"}, []),
+        (None, {"/src", "/lake/sales"}, ["/lake/sales: what an overwrite left of it"]),
+        (6, {"/src", "/lake/sales"}, []),
+    ],
+)
+def test_former_version_that_was_overwritten_by_a_condition_has_what_a_read_finds(
+    program: Any, size: int | None, expected: set[str], counted: list[str]
+) -> None:
+    overwrite(program, SOURCE, size=5, versions="1")
+    overwrite(program, OTHER, size=7, versions="2")
+    read_again(program, "2", DatasetName("file", "/now"), size=7)
+    read_again(program, "1", size=size)
+    lineage = program.lineage()
+    assert sources(lineage) == expected
+    assert unread(lineage) == counted
+
+
+def test_day_that_is_read_after_an_overwrite_by_a_condition_shows_not_what_that_left(program: Any) -> None:
+    overwrite(program, SOURCE, size=5)
+    read = Observed(part("1"), symlinks=TABLE, statistics=Statistics(size=5))
+    program.log(inputs=(read,), outputs=(copied(OUT, part("1")),), command="InsertInto")
+    lineage = program.lineage()
+    assert sources(lineage) == {"/lake/sales", "/src"}
+    assert unread(lineage) == ["/lake/sales: what an overwrite left of it"]
 
 
 def test_write_of_what_was_read_is_a_later_version(program: Any) -> None:

@@ -286,6 +286,18 @@ def test_a_table_that_is_saved_may_be_new_in_each_mode(mode, lifecycle) -> None:
     assert [one.lifecycles for one in content.outputs] == [{lifecycle}]
 
 
+@pytest.mark.parametrize(("option", "partition", "is_partial"), [
+    ("replacewhere=day = '2026-01-02' AND `region` == 'eu'", ("day=2026-01-02", "region=eu"), True),
+    ("replacewhere=day = 2 and v > 1", (), True),
+    ("partitionoverwritemode=dynamic", (), True),
+    ("mergeschema=true", (), False),
+])  # fmt: skip
+def test_overwrite_of_delta_by_path_replaces_what_its_options_name(option, partition, is_partial) -> None:
+    text = f"org.apache.spark.sql.delta.sources.DeltaDataSource@3d75, [{option}, path=/lake/t], Overwrite"
+    command = alone("SaveIntoDataSourceCommand", text, Tables()).command
+    assert (command.partition, command.is_partial) == (partition, is_partial)
+
+
 def iceberg(text, configs=None):
     tables = Tables()
     tables.configure({"spark.sql.catalog.ice.type": "hadoop", "spark.sql.catalog.ice.warehouse": "/ice"}, "/w")

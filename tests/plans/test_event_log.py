@@ -580,3 +580,13 @@ def test_what_was_written_is_counted_by_the_metrics_of_the_node_that_writes() ->
         "/data/lab/out/b": Statistics(row_count=100, size=590, file_count=14),
         "/data/lab/warehouse/t1": Statistics(row_count=49, size=1376, file_count=2),
     }
+
+
+def test_what_was_read_of_files_is_counted_by_the_metrics_of_their_scan(tmp_path) -> None:
+    with zipfile.ZipFile(RECORDED / "append_to_paths.zip") as recording:
+        recording.extractall(tmp_path)
+    found = executions(tmp_path / "eventlog")
+    assert [found[number].inputs[0].statistics for number in (1, 3)] == [
+        Statistics(size=1380, file_count=2),
+        Statistics(size=678, file_count=1),
+    ]

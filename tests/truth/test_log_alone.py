@@ -42,6 +42,7 @@ _WRONG = {
         for measure in ("direct", "indirect")
     ),
     *(("iceberg_older_after_append", "direct"), ("iceberg_older_after_append", "indirect")),
+    ("iceberg_states_of_a_task", "direct"),
 }
 
 

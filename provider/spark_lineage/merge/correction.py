@@ -299,12 +299,17 @@ def _left(logged: tuple[Observed, ...], inputs: tuple[Observed, ...]) -> tuple[O
     read = {
         one.dataset: tuple(field for field in one.schema if not field.name.startswith(_HUDI_COLUMNS)) for one in inputs
     }
-    return tuple(
-        structs.replace(one, schema=schema, edges=one.edges | _copies(one.dataset, schema))
-        if (schema := read.get(one.dataset))
-        else one
-        for one in logged
-    )
+    return tuple(with_columns_left(one, read.get(one.dataset, ())) for one in logged)
+
+
+def lacks_columns_left(one: Observed, execution: Execution) -> bool:
+    """Whether a command leaves rows of a table whose columns its run does not name."""
+    return execution.command in _LEAVING and not one.schema
+
+
+def with_columns_left(one: Observed, schema: tuple[SchemaField, ...]) -> Observed:
+    """Return a table of which rows are left, with its columns, where they are known, and the edges that they copy."""
+    return structs.replace(one, schema=schema, edges=one.edges | _copies(one.dataset, schema)) if schema else one
 
 
 def _copies(table: DatasetName, schema: Iterable[SchemaField]) -> frozenset[Edge]:

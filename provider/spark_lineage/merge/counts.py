@@ -47,6 +47,7 @@ class Counts:
     ) -> None:
         self._state = state
         self._mixed = sorted(one.name.name for one in timeline.entities if one.has_others_versions)
+        self._left_unknown = sorted(one.name.name for one in timeline.entities if one.is_rest_unknown)
         unnamed = {one.name.name for one in timeline.entities if one.has_unnamed_version}
         lacking = {one.dataset.name for one in inputs if _lacks_version(one)} if state.executions else set()
         self._versionless = sorted(unnamed | lacking)
@@ -82,6 +83,7 @@ class Counts:
         parts.update(self._in_doubt())
         parts.update(f"{name}: its version" for name in self._versionless)
         parts.update(f"{name}: which of its versions the task wrote" for name in self._mixed)
+        parts.update(f"{name}: what an overwrite left of it" for name in self._left_unknown)
         return tuple(UnreadPart(part, parts[part]) for part in sorted(parts))
 
     def _silent_runs(self) -> Iterator[str]:

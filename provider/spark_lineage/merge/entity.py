@@ -27,6 +27,8 @@ from spark_lineage.naming.identity import DatasetName
 _REPLACING = frozenset({"CREATE", "OVERWRITE", "TRUNCATE"})
 # Fewer have the versions that Delta counts than the ids of Iceberg's snapshots, which are random.
 _SNAPSHOT_DIGITS = 12
+# A command that overwrites rows by a condition, which no plan prints: it may be any.
+_BY_CONDITION = "OverwriteByExpression"
 # It makes an earlier version of a Delta table the current one, which is the version that it reads.
 RESTORE = "RestoreTableCommand"
 # States that leave the content alone.
@@ -35,10 +37,10 @@ _NOTHING = Observed(DatasetName("", ""))
 # How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
-    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved", "has_other_version"),
-    *("lifecycle", "attempt", "attempt_error"),
+    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved"),
+    *("lifecycle", "attempt", "attempt_error", "has_others_versions", "has_unknown_rest"),
 )
-_OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written")
+_OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written", "_overwriting", "_may_have_left")
 
 # By output column (None: the dataset as a whole) what it was made from. A source is what an entity held before the
 # task, rather than a name, for names change.
@@ -88,6 +90,19 @@ class Content(Struct):
         folded = column.casefold() if self.sources else ""
         return next((found for name, found in self.sources.items() if name and name.casefold() == folded), ())
 
+    def copy(self) -> Content:
+        """Return the same, which further writes do not change."""
+        return structs.replace(self, sources=dict(self.sources), fed_by=set(self.fed_by))
+
+    def fill(self, outer: Content) -> None:
+        """Fill what the inner run of a command left open with what the outer one has."""
+        if self.statistics is None:
+            self.statistics = outer.statistics
+            self.is_counted = self.is_counted or outer.statistics is not None
+        self.sources = self.sources or outer.sources
+        self.fed_by = self.fed_by or outer.fed_by
+        self.writes = outer.writes or self.writes
+
     def add(self, other: Content) -> None:
         """Add what a further write put in (M7, M9)."""
         self.statistics = combine(self.statistics, other.statistics, add)
@@ -96,6 +111,28 @@ class Content(Struct):
             self.sources[column] = self.sources[column] | sources if column in self.sources else sources
         self.fed_by |= other.fed_by
         self.writes = tuple(dict.fromkeys((*self.writes, *other.writes)))
+
+
+class State(Struct, frozen=True):
+    """What the task had put into a dataset at one time, by static partition, and what it had replaced.
+
+    ``overwriting`` is what its last write put in, if that may have replaced all, as its condition is not known.
+    """
+
+    parts: dict[str, Content] = {}
+    is_replaced: bool = False
+    replaced_parts: frozenset[str] = frozenset()
+    overwriting: Content | None = None
+
+    def content_of(self, partition: str) -> Content:
+        """Return what the task had put into a partition."""
+        found = [part for key, part in self.parts.items() if not are_apart(key, partition)]
+        if len(found) == 1:
+            return found[0]
+        content = Content(sources={}, fed_by=set())
+        for part in found:
+            content.add(part)
+        return content
 
 
 class Entity:
@@ -112,12 +149,18 @@ class Entity:
         self.read: Observed | None = None
         self.read_name: DatasetName | None = None
         self.read_versions: dict[str, None] = {}
-        # What was read of what the task wrote, in which versions, and the version of each write, "" for an unknown one.
+        # What was read of what the task wrote, and the version of each write, "" for an unknown one.
         self.own_read: Observed | None = None
-        self.later_versions: set[str] = set()
+        # The versions since the last write, those of which it is not known that it made them, and what others have.
+        self._present: set[str] = set()
+        self._unknown_versions: set[str] = set()
+        self._states: dict[str, State] = {}
+        self.has_others_versions = False
+        # What the last write put in, if it overwrote by an unknown condition, and whether it may have left rows.
+        self._overwriting: Content | None = None
+        self._may_have_left = self.has_unknown_rest = False
         # What was read before the task wrote it.
         self.former_versions: set[str] = set()
-        self.has_other_version = False
         self._streamed: dict[str, Statistics | None] = {}
         self.written_versions: set[str] = set()
         self.write_count = 0
@@ -172,37 +215,106 @@ class Entity:
             self.is_written and self.has_rows and not self.is_dropped and not (self.is_doubtful and self.is_unconfirmed)
         )
 
-    def has_former(self, partition: str = "") -> bool:
-        """Whether a partition of it holds content that the task was given: its columns are then their own sources."""
-        if self.read is None or self.is_replaced or is_within(partition, self.replaced_parts):
+    def has_former(self, partition: str, state: State) -> bool:
+        """Whether a partition of it held content that the task was given: its columns are then their own sources."""
+        if self.read is None or state.is_replaced or is_within(partition, state.replaced_parts):
             return False
         # A branch begins with what main has.
         return not all(are_apart(without_branch(partition), without_branch(read)) for read in self.read_parts)
 
-    def is_own_content(self, partition: str) -> bool:
-        """Whether the task itself wrote what a partition of it holds (M6).
+    def _is_own_content(self, partition: str, read: Observed, state: State) -> bool:
+        """Whether the task itself wrote what a read of a partition of it found (M6).
 
-        A table that was there, as no command made it, holds more than the rows that the task has put in.
+        What was there, as no command made it, holds more than the rows that the task has put in.
         """
-        if not self.is_filled or self.is_own or self.is_replaced:
-            return self.is_filled
-        if self.table_name is not None and not (self.is_made or self.is_moved) and is_whole(partition):
-            return False
+        if not (self.is_filled and state.parts) or self.is_own or state.is_replaced:
+            return self.is_filled and bool(state.parts)
+        if self._holds_more(read, state.content_of(partition)):
+            return is_within(partition, (filled for filled in self.filled_parts if not is_whole(filled)))
         return not all(are_apart(partition, filled) for filled in self.filled_parts)
 
-    def is_older(self, versions: Collection[str]) -> bool:
-        """Whether versions of it are those of before the task wrote it: time travel.
+    def _holds_more(self, read: Observed, content: Content) -> bool:
+        """Whether it was there before the task wrote it: it is a table, or more was read than the task had written."""
+        if self.table_name is not None:
+            return not (self.is_made or self.is_moved)
+        if content.is_counted and (is_more := _is_more(read.statistics, content.statistics)) is not None:
+            return is_more
+        # Delta counts its versions from 0.
+        return bool(read.versions) and _are_counted(read.versions) and max(map(int, read.versions)) >= self.write_count
+
+    def state_of(self, versions: Collection[str]) -> State:
+        """Return the state that versions of it have, of time travel, or the present one where that is not known.
 
         Delta counts its versions; a snapshot of Iceberg that the task did not make is another's.
         """
+        present = State(self.parts, self.is_replaced, frozenset(self.replaced_parts))
+        found = [self._state(version) for version in versions] or [present]
+        states = [present if state is None else state for state in found]
+        if all(state == states[0] for state in states):
+            return states[0]
+        parts: dict[str, Content] = {}
+        for key, part in (pair for state in states for pair in state.parts.items()):
+            parts.setdefault(key, Content(sources={}, fed_by=set())).add(part)
+        replaced = frozenset.intersection(*(state.replaced_parts for state in states))
+        return State(parts, all(state.is_replaced for state in states), replaced)
+
+    def _state(self, version: str) -> State | None:
+        """Return the state that a version has, None for the present one and where that is not known."""
         written = self.written_versions
-        if versions and written and self.former_versions.issuperset(versions):
-            return True
-        if not versions or not written or "" in written:
-            return False
-        if _are_counted((*versions, *written)):
-            return max(map(int, versions)) < min(map(int, written))
-        return written.isdisjoint(versions)
+        if written and version in self.former_versions:
+            return State()
+        if version in self._present | self._states.keys() or not written or "" in written:
+            return self._states.get(version)
+        earlier = [each for each in written if int(each) < int(version)] if _are_counted((version, *written)) else []
+        return self._states.get(max(earlier, key=int)) if earlier else State()
+
+    def _leave(self, versions: set[str]) -> None:
+        """Note what the versions until now have: a write makes others."""
+        parts = {key: structs.replace(part.copy(), statistics=None, writes=()) for key, part in self.parts.items()}
+        state = State(parts, self.is_replaced, frozenset(self.replaced_parts), self._overwriting)
+        last = next(reversed(self._states.values()), None)
+        # The batches of a stream share what they have.
+        self._states |= dict.fromkeys(self._present, state if last is None or last != state else last)
+        self._unknown_versions.clear()
+        self._present = versions - self._states.keys()
+
+    def _note_versions(self, versions: frozenset[str], partition: str, state: State, *, is_seen: bool) -> None:
+        """Note the versions that a read found, and whether it is known what they have."""
+        # The log does not say to which branch the task wrote.
+        is_apart = not is_of_branch(partition) and all(are_apart(partition, filled) for filled in self.filled_parts)
+        unknown = {version for version in versions - self._present if self._state(version) is None}
+        if not self.is_filled:
+            self.former_versions |= versions
+        elif not is_apart and state.parts:
+            self._unknown_versions |= unknown
+            self.has_others_versions |= len(self._unknown_versions) > 1
+        elif any(map(is_of_branch, self.filled_parts)):
+            # A branch that the task has written may be main by now.
+            self.has_others_versions |= not versions <= self.former_versions | self.written_versions
+        self._present |= unknown if is_seen else set()
+
+    def _settle(self, partition: str, read: Observed) -> None:
+        """Learn what an overwrite by a condition left: nothing, if a read of all rows found the bytes that it wrote."""
+        found = _size(read) if is_whole(partition) else None
+        for version, state in self._states.items():
+            if version in read.versions and (written := state.overwriting) is not None:
+                self.has_unknown_rest |= (is_all := _is_all(found, written)) is None
+                self._states[version] = State({"": written.copy()}, is_replaced=True) if is_all else state
+        written = self._overwriting
+        if written is None or self.is_replaced or not all(self._state(version) is None for version in read.versions):
+            return
+        self._may_have_left |= self.table_name is not None and not (self.is_own or self.is_made)
+        is_all = _is_all(found, written)
+        self.has_unknown_rest |= self._may_have_left and is_all is None
+        self._may_have_left = self._may_have_left and is_all is None
+        if is_all:
+            self.is_replaced, self.parts = True, {"": written.copy()}
+            self._sum_up()
+
+    @property
+    def is_rest_unknown(self) -> bool:
+        """Whether it is not known what an overwrite left of what was there, though that matters."""
+        return self.has_unknown_rest or self._may_have_left
 
     @property
     def all_read_versions(self) -> tuple[str, ...]:
@@ -215,21 +327,6 @@ class Entity:
     def has_unnamed_version(self) -> bool:
         """Whether it was read in a version whose name no evidence has."""
         return not all(map(is_named, self.read_versions))
-
-    @property
-    def has_others_versions(self) -> bool:
-        """Whether it was read in more versions, after the task had written it, than the task made of it."""
-        return self.has_other_version or (self.is_filled and len(self.later_versions) > self.write_count)
-
-    def content_of(self, partition: str) -> Content:
-        """Return what the task has put into a partition of it."""
-        found = [part for key, part in self.parts.items() if not are_apart(key, partition)]
-        if len(found) == len(self.parts):
-            return self.content
-        content = Content(sources={}, fed_by=set())
-        for part in found:
-            content.add(part)
-        return content
 
     @property
     def known_schema(self) -> tuple[SchemaField, ...]:
@@ -255,10 +352,11 @@ class Entity:
         self.names.add(observed.dataset.whole)
         self.symlinks |= observed.symlinks
 
-    def add_read(self, read: Observed, *, is_schema_reading: bool, query: str) -> None:
+    def add_read(self, read: Observed, *, is_schema_reading: bool, query: str, is_seen: bool = False) -> None:
         """Add a read. What the task had written before is no input (M6).
 
         :param query: the streaming query of which this is a micro-batch, if it is one
+        :param is_seen: whether the log names the versions that were read
         """
         found = read.statistics
         # For some tables (Hive's own formats) Spark does not say what was found.
@@ -268,18 +366,11 @@ class Entity:
             self.filled_parts.clear()
             self.lifecycle = None
         partition, read = read.dataset.partition, structs.replace(read, dataset=read.dataset.whole)
-        # The log does not say to which branch the task wrote.
-        is_of_main = not is_of_branch(partition)
-        is_apart = is_of_main and all(are_apart(partition, filled) for filled in self.filled_parts)
-        is_older = self.is_older(read.versions)
-        if not self.is_filled:
-            self.former_versions |= read.versions
-        elif not (is_apart or is_older):
-            self.later_versions |= read.versions
-        elif any(map(is_of_branch, self.filled_parts)):
-            # A branch that the task has written may be main by now.
-            self.has_other_version |= not read.versions <= self.former_versions | self.written_versions
-        if self.is_own_content(partition) and not is_older:
+        if not is_schema_reading:
+            self._settle(partition, read)
+        state = self.state_of(read.versions)
+        self._note_versions(read.versions, partition, state, is_seen=is_seen)
+        if self._is_own_content(partition, read, state):
             self.is_unconfirmed = False
             if read.versions:
                 self.own_read = _joined(self.own_read, read)
@@ -316,28 +407,26 @@ class Entity:
         elif how.is_appending and lifecycle == "CREATE":
             lifecycle = None
         partition, write = write.dataset.partition, structs.replace(write, dataset=write.dataset.whole)
+        versions = write.versions or {"" if how.execution.command == RESTORE else _next(how.read_versions)}
+        if not is_repeated:
+            self._begin_write(how, lifecycle, versions)
         if lifecycle in _REPLACING:
             self._replace(how.execution, partition, is_repeated=is_repeated)
-        is_restoring = how.execution.command == RESTORE
-        if is_restoring and self.is_older(how.read_versions):
-            self.parts.clear()
         # All rows that are written may be of one partition, whatever they replace.
         partition = joined(partition, *how.execution.constants)
+        is_by_condition = lifecycle == "OVERWRITE" and how.execution.command.startswith(_BY_CONDITION) and not partition
         # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
         is_counted = write.statistics is not None or not (write.edges or fed_by or how.is_unconfirmed)
         writes = (how.write,) if how.write is not None else ()
+        new = Content(write.statistics, is_counted, sources, fed_by, writes)
+        if is_by_condition and not is_repeated:
+            self._doubt_former(new)
         part = self.parts.setdefault(partition, Content())
         if not is_repeated:
-            self._last_content = Content(write.statistics, is_counted, sources, fed_by, writes)
-            part.add(self._last_content)
+            self._last_content = new
+            part.add(new)
         else:
-            # The outer run of a command fills what the inner one left open.
-            if part.statistics is None:
-                part.statistics = write.statistics
-                part.is_counted = part.is_counted or write.statistics is not None
-            part.sources = part.sources or sources
-            part.fed_by = part.fed_by or fed_by
-            part.writes = writes if lifecycle is not None and writes else part.writes
+            part.fill(new if lifecycle is not None else structs.replace(new, writes=()))
         self._sum_up()
         is_first = not self.is_written or (is_repeated and how.run.first <= self.first_written)
         is_new = lifecycle == "CREATE" and is_first and self.read is None
@@ -350,7 +439,8 @@ class Entity:
             self.filled_parts.add(partition)
             if not is_repeated:
                 self.write_count += 1
-                self.written_versions |= write.versions or {"" if is_restoring else _next(how.read_versions)}
+                self.written_versions |= versions
+                self._overwriting = self._last_content.copy() if is_by_condition else None
         self.is_written = True
         self.has_rows = self.has_rows or not how.is_declaration
         self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful
@@ -425,7 +515,9 @@ class Entity:
         self.written_versions |= other.written_versions
         self.write_count += other.write_count
         self.own_read = _joined(self.own_read, other.own_read)
-        self.later_versions |= other.later_versions
+        self._unknown_versions |= other._unknown_versions
+        self._states |= other._states
+        self._present |= other._present
         self.former_versions |= other.former_versions
         self.filled_parts |= other.filled_parts
         self.replaced_parts |= other.replaced_parts
@@ -452,6 +544,27 @@ class Entity:
                 self.parts[partition] = Content()
                 self.parts[partition].add(self._last_content)
 
+    def _begin_write(self, how: WriteRun, lifecycle: str | None, versions: Collection[str]) -> None:
+        """Note what the versions until now have; a RESTORE takes back what the task has written since one of them."""
+        if lifecycle not in _METADATA:
+            self._leave({*versions} - {""})
+        if how.execution.command == RESTORE:
+            restored = self.state_of(how.read_versions)
+            self.parts = {key: part.copy() for key, part in restored.parts.items()}
+            self.is_replaced, self.replaced_parts = restored.is_replaced, {*restored.replaced_parts}
+
+    def _doubt_former(self, new: Content) -> None:
+        """Count no rows of before an overwrite by a condition: nobody knows which of them it left.
+
+        :param new: what it put in; sources that this has as well do not matter
+        """
+        former = Content(sources={}, fed_by=set())
+        for part in self.parts.values():
+            former.add(part)
+            part.is_counted = not part.statistics
+        lost = (sources - new.sources.get(column, set()) for column, sources in former.sources.items())
+        self._may_have_left |= any(lost) or not former.fed_by <= new.fed_by
+
     def _of_before(self, schema: Iterable[SchemaField]) -> Iterator[SchemaField]:
         """Return the columns that were there before the task, as they were called then."""
         before = (field for field in schema if not self.is_added(field.name))
@@ -471,6 +584,26 @@ class Entity:
         is_newer |= is_replacing and _names(written.schema) != _names(self.described.schema) and bool(written.schema)
         schema = written.schema if is_newer or not self.described.schema else self.described.schema
         self.described = structs.replace(_filled(written, self.described), schema=schema)
+
+
+def _is_more(found: Statistics | None, put_in: Statistics | None) -> bool | None:
+    """Return whether more bytes and files were found than were put in, None where that is not known.
+
+    The listener does not count all files of a write in partitions, and of some reads an estimate of their bytes.
+    """
+    if found is None or put_in is None or found.size is None or put_in.size is None:
+        return None
+    return found.size > put_in.size and (found.file_count or float("inf")) > (put_in.file_count or 0)
+
+
+def _is_all(found: int | None, written: Content) -> bool | None:
+    """Return whether a write put in all of the bytes that were found, None where that is not known."""
+    size = _size(written)
+    return None if found is None or size is None else found == size
+
+
+def _size(of: Observed | Content) -> int | None:
+    return of.statistics.size if of.statistics is not None else None
 
 
 def _next(versions: Collection[str]) -> str:

@@ -81,6 +81,7 @@ class Execution(Struct, frozen=True, gc=False):
     among the inputs that a database ran.
     ``statement`` is what it does to the catalog, ``feeds`` are Delta's tables whose change feed it reads. The job of an
     RDD has a negative ``execution_id``, and inputs alone; its ``command`` is the method that saves files, if it does.
+    ``target_versions`` are those of a table of Delta of which a write to it looked up the state before.
     Each attempt of an application (``attempt_id``) counts its executions from 0.
     """
 
@@ -111,6 +112,7 @@ class Execution(Struct, frozen=True, gc=False):
     queries: tuple[DatabaseQuery, ...] = ()
     error: str = ""
     feeds: frozenset[DatasetName] = frozenset()
+    target_versions: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str, int]:

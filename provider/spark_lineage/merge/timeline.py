@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain
 
 from msgspec import structs
 
 from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, place_of, under_new_name
-from spark_lineage.merge.correction import written_partition
-from spark_lineage.merge.entity import Content, Entity, Sources, WriteRun
+from spark_lineage.merge.correction import lacks_columns_left, with_columns_left, written_partition
+from spark_lineage.merge.entity import Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
-from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.execution import CatalogStatement, Execution
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
 from spark_lineage.merge.observed import Observed, compose, in_partition, indirect, lacks, with_changes
 from spark_lineage.merge.outcome import (
@@ -42,8 +42,9 @@ class _Read:
 
     def __init__(self, entity: Entity, partition: str, versions: Collection[str]) -> None:
         self.entity = entity
-        self.content = Content() if entity.is_older(versions) else entity.content_of(partition)
-        self.has_former = entity.has_former(partition)
+        state = entity.state_of(versions)
+        self.content = state.content_of(partition)
+        self.has_former = entity.has_former(partition, state)
 
 
 class Timeline:
@@ -66,6 +67,7 @@ class Timeline:
         content = self._evidence.content(run_id)
         execution = self._evidence.execution(run_id)
         logged = {one.dataset.whole for one in execution.inputs}
+        seen = {one.dataset.whole for one in execution.inputs if one.versions}
         # A run that is part of a micro-batch reads the same as that.
         is_batch = content.is_streaming and run_id not in self._evidence.roots
         query = (execution.query_id or content.job_name) if is_batch else ""
@@ -81,7 +83,8 @@ class Timeline:
             is_noise = is_schema_reading(content, read)
             entity.is_read_declared |= content.is_declared
             entity.is_read_logged |= read.dataset.whole in logged
-            entity.add_read(read, is_schema_reading=is_noise, query=query)
+            is_seen = read.dataset.whole in seen
+            entity.add_read(read, is_schema_reading=is_noise, query=query, is_seen=is_seen)
             entities += [] if is_noise else [entity]
         self.touched[run_id] = (entities, [])
 
@@ -166,6 +169,7 @@ class Timeline:
         is_conditional = statement is not None and statement.is_conditional
         is_table = self._bindings.has_table(write)
         entity = self._bindings.find(write)
+        write = self._with_left(write, execution, entity)
         self._bindings.declare(statement, entity)
         is_told = entity.is_within(run)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
@@ -209,11 +213,23 @@ class Timeline:
             is_inner_right=CTAS_COMMAND in run.content.job_name,
             is_certain=statement is not None and not is_conditional and entity.table_name is not None,
             is_declaration=is_declaration(run, write, execution),
-            read_versions=self._versions(run_id).get(write.dataset.whole, ()),
+            read_versions=self._versions(run_id).get(write.dataset.whole, execution.target_versions),
         )
         self.journal.write(write, entity, how)
         entity.add_write(write, how, *self._origin(run_id, write))
         return entity
+
+    def _with_left(self, write: Observed, execution: Execution, entity: Entity) -> Observed:
+        """Return a write with the columns of rows that its command leaves, where its run does not name them."""
+        if not lacks_columns_left(write, execution):
+            return write
+        return with_columns_left(write, entity.known_schema or self._columns.get(write.dataset, ()))
+
+    @cached_property
+    def _columns(self) -> dict[DatasetName, tuple[SchemaField, ...]]:
+        """The columns of datasets that runs have written, as one of the runs names them."""
+        written = (one for run_id in sorted(self._evidence.runs) for one in self._evidence.content(run_id).outputs)
+        return {one.dataset.whole: one.schema for one in written if one.schema}
 
     def _find_there(self, run_id: str, write: Observed, entity: Entity, *, is_table: bool) -> None:
         """Learn of a CREATE TABLE whose dataset was there: over files, or of what was a table already."""

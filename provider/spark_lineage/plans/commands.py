@@ -88,6 +88,9 @@ _MOVING = re.compile(
 _STAGING = "spark.wap.id"
 _DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
 _BY_EXPRESSION = "OverwriteByExpression"
+_DELTA_SOURCE = "sql.delta.sources.DeltaDataSource@"
+# `day = '2024-01-02'`.
+_EQUAL = re.compile(r"\s*`?(?P<column>\w+)`?\s*==?\s*(?P<quote>['\"]?)(?P<value>[\w.:-]+)(?P=quote)\s*")
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _REDACTED = "*********(redacted)"
 # The command that makes Delta's tables, those that are clones of others among them.
@@ -167,15 +170,16 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     found = _PARTITIONED[name].search(text) if name in _PARTITIONED else None
     write = {key: value or "" for key, value in found.groupdict().items()} if found else {}
     partitions = write.get("partitions", "").strip(", ")
-    partition = _partition(write["static"], write.get("location", "")) if "static" in write else ()
-    mode = _mode(name, text, write.get("overwrite"))
     options = _options(text)
+    partition = _partition(write["static"], write.get("location", "")) if "static" in write else _replaced(options)
+    mode = _mode(name, text, write.get("overwrite"))
     is_dynamic = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, "")).lower() == "dynamic"
     # A partition is named, or rows by a condition, which not all plans have, or only the partitions that the data has
     # are replaced.
     is_partial = (
         bool(partition or name in _DYNAMIC or name.startswith(_BY_EXPRESSION) or "replacewhere" in options)
         or (bool(partitions) and ("overwrite" in write or is_dynamic))
+        or (is_dynamic and _DELTA_SOURCE in text)
         or (name == HUDI_INSERT and (is_dynamic or bool(HUDI_STATIC.search(text))))
     )
     find = _TARGETS.get(name, _v2_target if _V2_WRITES.fullmatch(name) else None)
@@ -236,6 +240,12 @@ def _partition(static: str, location: str) -> tuple[str, ...]:
         return tuple(part.strip().replace(" -> ", "=") for part in static.strip("[], ").split(","))
     folders = location.rstrip("/").split("/")
     return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
+
+
+def _replaced(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the partition that ``replaceWhere`` of Delta is, empty where it is another condition."""
+    conjuncts = [_EQUAL.fullmatch(each) for each in re.split(r"(?i)\sAND\s", options.get("replacewhere", ""))]
+    return tuple(f"{each['column']}={each['value']}" for each in conjuncts if each) if all(conjuncts) else ()
 
 
 def _options(text: str) -> dict[str, str]:

@@ -30,7 +30,7 @@ from spark_lineage.plans.content import PlanContent, read_plan, stream_command, 
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.rdds import RddRows
-from spark_lineage.plans.running import Running, made, unread_columns, with_versions
+from spark_lineage.plans.running import Running, made, target_versions, unread_columns, with_versions
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 from spark_lineage.plans.task_sums import TaskSums
@@ -276,9 +276,10 @@ class EventLogReader:
             # The command that it runs for names what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
         metrics = event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
+        scans = dict(event.sparkPlanInfo.found()) if event.sparkPlanInfo else {}
         if printed.states:
             self._states.setdefault(root_id, set()).update(printed.states)
-        running = Running(known, content, printed, account, metrics=metrics)
+        running = Running(known, content, printed, account, metrics=metrics, scans=scans)
         # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
         for identity, around in self._open.items():
             if identity != event.executionId and root_id in {identity, around.known.root_execution_id}:
@@ -313,10 +314,10 @@ class EventLogReader:
             return
         if isinstance(event, events.AdaptiveUpdate):
             running.metrics = event.sparkPlanInfo.written()
+            running.scans |= event.sparkPlanInfo.found()
             running.account.add(event.sparkPlanInfo)
         else:
-            found = ((running.metrics.get(accumulator), value) for accumulator, value in event.accumUpdates)
-            running.written |= {name: value for name, value in found if name is not None}
+            running.measure(event.accumUpdates)
 
     def _end(self, event: events.ExecutionEnd) -> Iterator[Execution]:
         running = self._open.pop(event.executionId, None)
@@ -376,7 +377,7 @@ class EventLogReader:
             inputs, outputs = streamed(content, progress.sources, sink, self._tables)
             # The only mode for files.
             output_mode = output_mode or ("append" if sink.startswith("FileSink[") else "")
-        inputs = with_versions(inputs, outputs, running.states)
+        inputs = with_versions(running.with_found(inputs), outputs, running.states)
         if running.written and len(outputs) == 1:
             outputs = (structs.replace(outputs[0], statistics=Statistics(**running.written)),)
         # CREATE TABLE AS SELECT has its write inside of it.
@@ -403,4 +404,5 @@ class EventLogReader:
             statement=statement,
             queries=queries_among(inputs),
             feeds=content.feeds.union(*(each.feeds for each in inside)),
+            target_versions=target_versions(outputs, running.states),
         )

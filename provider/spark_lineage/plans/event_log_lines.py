@@ -26,6 +26,8 @@ _HEAD_BYTES = 200
 # Metrics of what writes files (``BasicWriteJobStatsTracker``), which it posts from the driver after the commit.
 _FILES = "number of written files"
 _WRITTEN = {"number of output rows": "row_count", "written output": "size", _FILES: "file_count"}
+# And of what reads files (``FileSourceScanLike``).
+_FOUND = {"size of files read": "size", "number of files read": "file_count"}
 # Milliseconds from 1970 to the end of the year 9999, which is all that a ``datetime`` can hold.
 Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
 # Java's ``long``, as SQL executions are numbered, and its text, as SparkJobs name theirs; negative ones are ours.
@@ -114,6 +116,14 @@ class PlanInfo(Struct, gc=False):
         if _FILES in metrics:
             return {metrics[name]: number for name, number in _WRITTEN.items() if name in metrics}
         return next(filter(None, (child.written() for child in self.children)), {})
+
+    def found(self) -> Iterator[tuple[int, tuple[str, str]]]:
+        """Return each accumulator of a scan of files, with where the scan reads and which number it holds."""
+        for metric in self.metrics if self.metadata.location else ():
+            if metric.name in _FOUND:
+                yield metric.accumulatorId, (self.metadata.location, _FOUND[metric.name])
+        for child in self.children:
+            yield from child.found()
 
 
 class ExecutionStart(_Event, gc=False, tag=f"{_SQL}ExecutionStart"):

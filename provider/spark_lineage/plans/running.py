@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement, Execution
+from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.accounting import Account
@@ -15,6 +17,9 @@ from spark_lineage.plans.commands import CLONE
 from spark_lineage.plans.content import PlanContent
 from spark_lineage.plans.event_log_lines import JobStart
 from spark_lineage.plans.rdds import NO_ROWS, RddRows, Rows
+from spark_lineage.plans.tables import path_name
+
+_ONE_PATH = re.compile(r"\w+\(1 paths\)\[(?P<path>.*)\]", re.DOTALL)
 
 
 @dataclass
@@ -36,6 +41,27 @@ class Running:
     metrics: dict[int, str] = field(default_factory=dict)
     """Which number of ``written`` an accumulator holds."""
     written: dict[str, int] = field(default_factory=dict)
+    scans: dict[int, tuple[str, str]] = field(default_factory=dict)
+    """Which number of ``found`` an accumulator holds, by the location of a scan."""
+    found: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def measure(self, accumulators: Iterable[tuple[int, int]]) -> None:
+        """Note what the driver counted of files that were read and written."""
+        for accumulator, value in accumulators:
+            if accumulator in self.metrics:
+                self.written[self.metrics[accumulator]] = value
+            elif accumulator in self.scans:
+                location, number = self.scans[accumulator]
+                numbers = self.found.setdefault(location, {})
+                numbers[number] = max(value, numbers.get(number, 0))
+
+    def with_found(self, inputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
+        """Return inputs with what scans found at the only path that they read; a batch of a stream adds to others."""
+        located = ((_ONE_PATH.fullmatch(location), numbers) for location, numbers in self.found.items())
+        found = {path_name(match["path"]): Statistics(**numbers) for match, numbers in located if match}
+        if not found or self.known.query_id:
+            return inputs
+        return tuple(structs.replace(read, statistics=found.get(read.dataset.whole)) for read in inputs)
 
     @property
     def whole(self) -> PlanContent:
@@ -71,6 +97,13 @@ def with_versions(
         structs.replace(read, versions=frozenset(found)) if (found := versions.get(read.dataset.whole)) else read
         for read in inputs
     )
+
+
+def target_versions(outputs: tuple[Observed, ...], states: Collection[tuple[DatasetName, str]]) -> tuple[str, ...]:
+    """Return the version of the only table of Delta that is written of which the state was looked up before that."""
+    written = {output.dataset.whole for output in outputs}
+    found = [version for name, version in states if name in written]
+    return (min(found, key=int),) if len(written) == 1 and found else ()
 
 
 def made(
