@@ -58,7 +58,7 @@ def test_the_snapshot_in_the_event_log_is_the_version_whatever_the_report_says(p
     assert table.versions == (OLD,)
 
 
-@pytest.mark.parametrize(("version", "fed_by"), [("2", ["/t"]), ("", ["/in"])])
+@pytest.mark.parametrize(("version", "fed_by"), [("2", ["/t"]), ("", ["/in", "/t"])])
 def test_a_restore_takes_back_the_writes_of_later_versions(
     program: Any, make_dataset: Any, version: str, fed_by: list[str]
 ) -> None:

@@ -38,7 +38,7 @@ _NOTHING = Observed(DatasetName("", ""))
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
     *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved"),
-    *("lifecycle", "attempt", "attempt_error", "has_others_versions", "has_unknown_rest"),
+    *("lifecycle", "attempt", "attempt_error", "has_others_versions", "has_unknown_rest", "_is_added_to"),
 )
 _OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written", "_overwriting", "_may_have_left")
 
@@ -156,6 +156,8 @@ class Entity:
         self._unknown_versions: set[str] = set()
         self._states: dict[str, State] = {}
         self.has_others_versions = False
+        # Whether a write added to what may have been there, and whether the log has the numbers of all writes.
+        self._is_added_to, self._is_measured = False, True
         # What the last write put in, if it overwrote by an unknown condition, and whether it may have left rows.
         self._overwriting: Content | None = None
         self._may_have_left = self.has_unknown_rest = False
@@ -227,8 +229,10 @@ class Entity:
 
         What was there, as no command made it, holds more than the rows that the task has put in.
         """
-        if not (self.is_filled and state.parts) or self.is_own or state.is_replaced:
-            return self.is_filled and bool(state.parts)
+        if not self.is_filled or self.is_own:
+            return self.is_filled
+        if not state.parts or state.is_replaced:
+            return bool(state.parts)
         if self._holds_more(read, state.content_of(partition)):
             return is_within(partition, (filled for filled in self.filled_parts if not is_whole(filled)))
         return not all(are_apart(partition, filled) for filled in self.filled_parts)
@@ -237,7 +241,13 @@ class Entity:
         """Whether it was there before the task wrote it: it is a table, or more was read than the task had written."""
         if self.table_name is not None:
             return not (self.is_made or self.is_moved)
-        if content.is_counted and (is_more := _is_more(read.statistics, content.statistics)) is not None:
+        if not self._is_added_to:
+            return False
+        if (
+            self._is_measured
+            and content.is_counted
+            and (is_more := _is_more(read.statistics, content.statistics)) is not None
+        ):
             return is_more
         # Delta counts its versions from 0.
         return bool(read.versions) and _are_counted(read.versions) and max(map(int, read.versions)) >= self.write_count
@@ -518,6 +528,7 @@ class Entity:
         self._unknown_versions |= other._unknown_versions
         self._states |= other._states
         self._present |= other._present
+        self._is_measured &= other._is_measured
         self.former_versions |= other.former_versions
         self.filled_parts |= other.filled_parts
         self.replaced_parts |= other.replaced_parts
@@ -538,7 +549,7 @@ class Entity:
             self.parts = {key: part for key, part in self.parts.items() if not is_within(key, (partition,))}
             self.replaced_parts.add(partition)
         elif not execution.is_partial:
-            self.is_replaced = True
+            self.is_replaced, self._may_have_left = True, False
             self.parts.clear()
             if is_repeated:
                 self.parts[partition] = Content()
@@ -548,7 +559,10 @@ class Entity:
         """Note what the versions until now have; a RESTORE takes back what the task has written since one of them."""
         if lifecycle not in _METADATA:
             self._leave({*versions} - {""})
-        if how.execution.command == RESTORE:
+            self._is_added_to |= how.execution.mode == "Append" or how.execution.is_partial
+            # The listener mixes up the numbers of writes in threads.
+            self._is_measured &= any(one.statistics is not None for one in how.execution.outputs)
+        if how.execution.command == RESTORE and how.read_versions:
             restored = self.state_of(how.read_versions)
             self.parts = {key: part.copy() for key, part in restored.parts.items()}
             self.is_replaced, self.replaced_parts = restored.is_replaced, {*restored.replaced_parts}
@@ -589,7 +603,7 @@ class Entity:
 def _is_more(found: Statistics | None, put_in: Statistics | None) -> bool | None:
     """Return whether more bytes and files were found than were put in, None where that is not known.
 
-    The listener does not count all files of a write in partitions, and of some reads an estimate of their bytes.
+    The listener may have an estimate of the bytes that are read.
     """
     if found is None or put_in is None or found.size is None or put_in.size is None:
         return None
@@ -599,7 +613,7 @@ def _is_more(found: Statistics | None, put_in: Statistics | None) -> bool | None
 def _is_all(found: int | None, written: Content) -> bool | None:
     """Return whether a write put in all of the bytes that were found, None where that is not known."""
     size = _size(written)
-    return None if found is None or size is None else found == size
+    return None if found is None or size is None or found < size else found == size
 
 
 def _size(of: Observed | Content) -> int | None:

@@ -404,5 +404,6 @@ class EventLogReader:
             statement=statement,
             queries=queries_among(inputs),
             feeds=content.feeds.union(*(each.feeds for each in inside)),
-            target_versions=target_versions(outputs, running.states),
+            # What makes a table looks up the version that it made.
+            target_versions=() if statement else target_versions(outputs, running.states),
         )
