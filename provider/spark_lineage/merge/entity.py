@@ -297,7 +297,8 @@ class Entity:
             self.former_versions |= versions
         elif not is_apart and state.parts:
             self._unknown_versions |= unknown
-            self.has_others_versions |= len(self._unknown_versions) > 1
+            # What the task made has the versions of its writes.
+            self.has_others_versions |= len(self._unknown_versions) > (self.write_count if self.is_own else 1)
         elif any(map(is_of_branch, self.filled_parts)):
             # A branch that the task has written may be main by now.
             self.has_others_versions |= not versions <= self.former_versions | self.written_versions
