@@ -17,7 +17,6 @@ truth_counts = importlib.import_module("truth_counts")
 # Programs of which no source of evidence shows that a fact is missing.
 UNDECIDABLE = {
     "table_functions_in_sql": "Spark counts rows where the counted column is never null: no plan names the column",
-    "iceberg_changed_in_place": "the log alone does not have the snapshots that the task wrote",
 }
 EXCEPTIONS = UNDECIDABLE.keys()
 MOST_RIGHT_COUNTED = 0.01
