@@ -497,3 +497,74 @@ def test_version_that_was_read_before_the_writes_has_nothing_of_them(program: An
         program.run([read], [make_dataset(out, rows=1, edges={"id": ("/t", "id")})])
     fed_by = {one.dataset.name: [fed.name for fed in one.fed_by] for one in program.lineage().outputs}
     assert (fed_by["/old"], fed_by["/now"]) == (["/t"], ["/src", "/t"])
+
+
+def replacing(program: Any, make_dataset: Any, inner: str | None, outer: str, **details: Any) -> None:
+    """Add a command that replaces an Iceberg table by /src, with the versions of its inner and outer run."""
+    table = make_dataset("/wh/t", table="db.t", lifecycle="OVERWRITE")
+    written = make_dataset("/wh/t", table="db.t", rows=2, edges={"id": ("/src", "id")})
+    statement = CatalogStatement("OVERWRITE", "TABLE", "ice.db.t", **details)
+    whole = versioned(table, outer)
+    with program.running(["/src"], [whole], node="atomic_replace_table_as_select") as run_id:
+        program.run(["/src"], [versioned(written, inner) if inner else written], node="append_data")
+    program.log(run_id, statement=statement, command="AtomicReplaceTableAsSelect", mode="Overwrite")
+
+
+@pytest.mark.parametrize("inner", [None, "101", "202"])
+def test_replaced_table_that_is_read_has_nothing_of_before(program: Any, make_dataset: Any, inner: str | None) -> None:
+    replacing(program, make_dataset, inner and inner * 6, "202" * 6)
+    read = versioned(make_dataset("/wh/t", table="db.t"), "202" * 6)
+    program.run([read], [make_dataset("/out", rows=2, edges={"id": ("/wh/t", "id")})])
+    lineage = program.lineage()
+    assert inputs(lineage) == ["/src"]
+    assert sources(lineage) == {"/src"}
+
+
+def test_table_that_is_read_in_its_version_before_a_replacement_is_an_input(program: Any, make_dataset: Any) -> None:
+    replacing(program, make_dataset, "101" * 6, "202" * 6)
+    former = versioned(make_dataset("/wh/t", table="db.t"), "101" * 6)
+    program.run([former], [make_dataset("/out", rows=2, edges={"id": ("/wh/t", "id")})])
+    assert inputs(program.lineage()) == ["/src", "/wh/t"]
+
+
+@pytest.mark.parametrize(
+    ("inner", "before", "is_conditional", "expected"),
+    [
+        # The run within names the version of before, so that there was one.
+        ("101" * 6, None, True, ("OVERWRITE", True)),
+        ("202" * 6, None, True, ("OVERWRITE", False)),
+        (None, None, True, ("OVERWRITE", False)),
+        (None, None, False, ("OVERWRITE", True)),
+        (None, "DROP", True, ("CREATE", True)),
+        (None, "READ", True, ("OVERWRITE", True)),
+    ],
+)
+def test_replaced_table_is_created_where_it_was_not_there_and_uncertain_where_nothing_shows_it(
+    program: Any,
+    make_dataset: Any,
+    inner: str | None,
+    before: str | None,
+    is_conditional: bool,
+    expected: tuple[str, bool],
+) -> None:
+    if before == "DROP":
+        program.run([], [make_dataset("/wh/t", table="db.t", lifecycle="DROP")])
+    elif before:
+        program.run([make_dataset("/wh/t", table="db.t")], ["/other"])
+    replacing(program, make_dataset, inner, "202" * 6, is_conditional=is_conditional)
+    change = program.lineage().catalog_changes[-1]
+    assert (change.change, change.is_certain) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [("", ("OVERWRITE", False)), ("DROP", ("CREATE", True)), ("CREATE", ("OVERWRITE", True))],
+)
+def test_replaced_table_of_which_only_the_log_knows_is_uncertain_unless_the_task_made_or_dropped_it(
+    program: Any, before: Any, expected: tuple[str, bool]
+) -> None:
+    if before:
+        program.log(statement=CatalogStatement(before, "TABLE", "ice.db.t"))
+    program.log(statement=CatalogStatement("OVERWRITE", "TABLE", "ice.db.t", is_conditional=True))
+    change = program.lineage().catalog_changes[-1]
+    assert (change.change, change.is_certain, change.is_ignored) == (*expected, False)

@@ -222,7 +222,7 @@ def test_an_overwrite_of_the_partitions_that_the_data_has_writes_the_columns_of_
         ("3.5", "iceberg identifier", CatalogStatement("ALTER", "TABLE", "d.t")),
         ("3.5", "delta convert", None),
         ("4.2", "delta convert", None),
-        ("4.2", "delta replace table", CatalogStatement("OVERWRITE", "TABLE", "default.rt")),
+        ("4.2", "delta replace table", CatalogStatement("OVERWRITE", "TABLE", "default.rt", is_conditional=True)),
     ],
 )
 def test_what_a_command_does_to_the_catalog(release, name, expected) -> None:

@@ -253,7 +253,7 @@ def test_replace_table_tells_them_too(query) -> None:
     name = "AtomicReplaceTable" if query == COLUMNS else "AtomicReplaceTableAsSelect"
     arguments = f"{ICEBERG}@69457af9, db.t, {parts[0]}, {parts[1]}, {SPEC}, true, {LAMBDA}"
     assert statement_of(name, arguments, ice=ICEBERG) == CatalogStatement(
-        "OVERWRITE", "TABLE", "ice.db.t", properties=PROPERTIES, partitioned_by=("id",)
+        "OVERWRITE", "TABLE", "ice.db.t", properties=PROPERTIES, is_conditional=True, partitioned_by=("id",)
     )
 
 

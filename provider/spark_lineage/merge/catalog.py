@@ -29,6 +29,8 @@ _SCHEME = re.compile(r"\A[A-Za-z][\w+.-]*:(?://)?")
 _PARTS: Mapping[ObjectType, int] = {"DATABASE": 1, "VIEW": 2, "TABLE": 2}
 _What = tuple[ChangeType, ObjectType, DatasetName, str]
 _FIRST_OF_DELTA = frozenset({"0"})
+# A part of the listener's names of jobs that replace a table, or make one (CREATE OR REPLACE).
+_REPLACE = "replace_table"
 # In the place of what no command says.
 _UNSAID = CatalogStatement("CREATE", "TABLE", "", is_conditional=None)
 
@@ -215,10 +217,6 @@ class CatalogJournal:
             self._partition(write.dataset, partitioned_by)
         name = _catalog_name(entity, write.dataset) or (_table_name(said.name) if said.object_type == "TABLE" else "")
         change = _CHANGES.get(max(write.lifecycles, default=""))
-        is_first = said.change == "CREATE" or write.versions == _FIRST_OF_DELTA
-        if change == "OVERWRITE" and said is not _UNSAID and is_first and not entity.is_seen:
-            # OR REPLACE of a table that was not there.
-            change = "CREATE"
         is_repeated = how.is_repetition(entity)
         is_inner_right = is_repeated and how.is_inner_right
         is_added = change == "CREATE" and how.is_appending and not is_inner_right
@@ -242,11 +240,30 @@ class CatalogJournal:
             columns=columns,
             schema=write.schema,
             properties=said.properties,
-            is_certain=change != "CREATE" or is_inner_right or not said.is_conditional,
+            is_certain=is_inner_right or _is_certain(change, said, how),
             is_ignored=is_ignored(change, is_there=False if is_new else None, is_conditional=said.is_conditional),
             partitioned_by=said.partitioned_by or (() if said is _UNSAID else partitioned_by),
         )
         self._learn("TABLE", _names(write.dataset, said), is_there=True)
+
+    def is_replacing(
+        self, run: RunState, write: Observed, entity: Entity, statement: CatalogStatement | None
+    ) -> bool | None:
+        """Whether a table that a command makes or replaces was there before it; None: not known.
+
+        The run within a command that replaces a table of Iceberg has named the version of before.
+        """
+        was_seen = entity.read is not None or entity.first_written < run.first
+        said = statement or CatalogStatement("OVERWRITE", "TABLE", "", is_conditional=_REPLACE in run.content.job_name)
+        is_making = statement is not None or said.is_conditional
+        if "OVERWRITE" not in write.lifecycles or was_seen or not is_making:
+            return True
+        if said.change == "CREATE" or write.versions == _FIRST_OF_DELTA:
+            return False
+        if not said.is_conditional or (write.versions and not entity.described.versions <= write.versions):
+            return True
+        before = [one.change for one in self.changes if one.dataset == write.dataset and one.time < utc(run.first)]
+        return False if before[-1:] == ["DROP"] else None
 
     def found(
         self, run: RunState, write: Observed, entity: Entity, statement: CatalogStatement, *, is_there: bool | None
@@ -338,17 +355,20 @@ class CatalogJournal:
         if is_there is None and object_type == "DATABASE" and known.namespace == _SESSION_CATALOG:
             # A database is there where the task has seen a table of it.
             is_there = any(table.is_seen for table in bindings.in_database(known.name)) or None
-        is_replaced = any(one.object_type == "VIEW" and one.name == known.name for one in self.changes)
+        is_replaced: bool | None = any(one.object_type == "VIEW" and one.name == known.name for one in self.changes)
+        if object_type == "TABLE":
+            is_replaced = is_there if table is None or not table.is_seen else True
+        # OR REPLACE of a view that the task never saw makes it, as far as anybody knows.
+        is_new = change == "OVERWRITE" and is_replaced is False
         self._keep(
-            # OR REPLACE of a view that the task never saw makes it, as far as anybody knows.
-            ("CREATE" if change == "OVERWRITE" and not is_replaced else change, object_type, renamed, renamed.name),
+            ("CREATE" if is_new else change, object_type, renamed, renamed.name),
             run,
             statement,
             previous_name=known.name if statement.new_name else None,
             columns=statement.columns,
             properties=statement.properties,
             partitioned_by=statement.partitioned_by,
-            is_certain=not statement.is_conditional,
+            is_certain=not statement.is_conditional or (change == "OVERWRITE" and is_replaced is not None),
             is_ignored=is_ignored(change, is_there=is_there, is_conditional=statement.is_conditional),
         )
         self._learn(object_type, [known], is_there=False)
@@ -393,6 +413,12 @@ class CatalogJournal:
             if is_inside and view.namespace == database.namespace and self.presence("VIEW", view):
                 self._keep(("DROP", "VIEW", view, view.name), run)
                 self._learn("VIEW", [view], is_there=False)
+
+
+def _is_certain(change: ChangeType, said: CatalogStatement, how: WriteRun) -> bool:
+    if change == "OVERWRITE":
+        return how.is_replacing is not None
+    return change != "CREATE" or how.is_replacing is False or not said.is_conditional
 
 
 def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: bool | None) -> bool | None:

@@ -40,7 +40,10 @@ _OF_EITHER = (
     *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved"),
     *("lifecycle", "attempt", "attempt_error", "has_others_versions", "has_unknown_rest", "_is_added_to"),
 )
-_OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written", "_overwriting", "_may_have_left")
+_OF_LATER = (
+    *("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written"),
+    *("_last_versions", "_overwriting", "_may_have_left"),
+)
 
 # By output column (None: the dataset as a whole) what it was made from. A source is what an entity held before the
 # task, rather than a name, for names change.
@@ -54,7 +57,8 @@ class WriteRun(Struct, frozen=True):
     ``is_outer``: the command repeats what a run within it has done (CREATE TABLE AS SELECT is two runs),
     ``is_inner_right``: the inner run knows better whether the table was made anew (saveAsTable). ``is_certain``: it has
     no condition and is about the table's own place. ``is_doubtful``: the task may have failed in it.
-    ``is_declaration``: it touches no row. ``read_versions`` are those of the table that it read itself.
+    ``is_declaration``: it touches no row. ``is_replacing``: the table was there (None: not known). ``read_versions``
+    are those of the table that it read itself.
     """
 
     run: RunState
@@ -67,6 +71,7 @@ class WriteRun(Struct, frozen=True):
     is_certain: bool = False
     is_doubtful: bool = False
     is_declaration: bool = False
+    is_replacing: bool | None = True
     read_versions: Collection[str] = ()
 
     def is_repetition(self, entity: Entity) -> bool:
@@ -165,6 +170,7 @@ class Entity:
         self.former_versions: set[str] = set()
         self._streamed: dict[str, Statistics | None] = {}
         self.written_versions: set[str] = set()
+        self._last_versions: set[str] = set()
         self.write_count = 0
         self.glimpsed: Observed | None = None
         self.is_read_declared = self.is_read_logged = False
@@ -450,8 +456,8 @@ class Entity:
             self.filled_parts.add(partition)
             if not is_repeated:
                 self.write_count += 1
-                self.written_versions |= versions
                 self._overwriting = self._last_content.copy() if is_by_condition else None
+            self._add_versions({*versions}, is_repeated=is_repeated)
         self.is_written = True
         self.has_rows = self.has_rows or not how.is_declaration
         self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful
@@ -579,6 +585,16 @@ class Entity:
             part.is_counted = not part.statistics
         lost = (sources - new.sources.get(column, set()) for column, sources in former.sources.items())
         self._may_have_left |= any(lost) or not former.fed_by <= new.fed_by
+
+    def _add_versions(self, versions: set[str], *, is_repeated: bool) -> None:
+        """Add the versions of a write; the run within a command that replaces a table may name that of before."""
+        if is_repeated and "" in versions:
+            return
+        if is_repeated:
+            self.written_versions -= self._last_versions
+            self._present = (self._present - self._last_versions) | (versions - self._states.keys())
+        self._last_versions = versions - self.written_versions
+        self.written_versions |= self._last_versions
 
     def _of_before(self, schema: Iterable[SchemaField]) -> Iterator[SchemaField]:
         """Return the columns that were there before the task, as they were called then."""

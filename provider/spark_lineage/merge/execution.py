@@ -22,8 +22,9 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     """What a command says that it does to the catalog: ``name`` and ``new_name`` as the plan has them (``cat.db.t``).
 
     ``columns`` and ``properties`` are those that it names (``comment`` among them), ``partitioned_by`` the columns and
-    transforms of a CREATE. ``is_conditional`` means IF [NOT] EXISTS (None: not known), ``is_cascading`` DROP DATABASE
-    CASCADE, ``has_unnamed_columns`` that an ALTER renames or drops columns that it does not name.
+    transforms of a CREATE. ``is_conditional`` means IF [NOT] EXISTS or CREATE OR REPLACE (None: not known),
+    ``is_cascading`` DROP DATABASE CASCADE, ``has_unnamed_columns`` that an ALTER renames or drops columns that it does
+    not name.
     """
 
     change: ChangeType

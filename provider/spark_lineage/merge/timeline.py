@@ -202,6 +202,10 @@ class Timeline:
         if not unconfirmed and is_ddl and entity.is_seen:
             self._find_there(run_id, write, entity, is_table=is_table)
             return entity
+        is_replacing = self.journal.is_replacing(run, write, entity, statement)
+        # OR REPLACE of a table that was not there.
+        made = frozenset({"CREATE"}) if is_replacing is False else write.lifecycles
+        write = structs.replace(write, lifecycles=made)
         how = WriteRun(
             run,
             write_of(run.content, write, execution),
@@ -213,6 +217,7 @@ class Timeline:
             is_inner_right=CTAS_COMMAND in run.content.job_name,
             is_certain=statement is not None and not is_conditional and entity.table_name is not None,
             is_declaration=is_declaration(run, write, execution),
+            is_replacing=is_replacing,
             read_versions=self._versions(run_id).get(write.dataset.whole, execution.target_versions),
         )
         self.journal.write(write, entity, how)

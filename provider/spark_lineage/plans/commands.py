@@ -360,6 +360,7 @@ _BY_TARGET: tuple[tuple[_Target, str], ...] = (
     (_delta_target, "UpdateCommand DeleteCommand MergeIntoCommand"),
     (_delta_v2_target, "RestoreTableCommand"),
     (_created_target, "CreateTable"),
+    (_v2_target, "ReplaceTable AtomicReplaceTable"),
     (_cloned_target, CLONE),
     # A DELETE of whole files: `ice.db.t, [at < 1], …`.
     (lambda _node, text, tables: tables.foreign(arguments(text)[0]), "DeleteFromTable"),

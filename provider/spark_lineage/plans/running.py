@@ -120,7 +120,10 @@ def made(
     first = "0" if content.command.name == CLONE else ""
     known = {*touched, *(name for name, version in states if version != first)}
     is_there = any(output.dataset in known for output in outputs)
-    if statement is None or statement.change != "OVERWRITE" or is_there or not content.is_of_delta:
+    if statement is None or statement.change != "OVERWRITE" or not content.is_of_delta:
+        return statement, outputs
+    statement = structs.replace(statement, is_conditional=False)
+    if is_there:
         return statement, outputs
     new = tuple(structs.replace(one, lifecycles=frozenset({"CREATE"})) for one in outputs)
     return structs.replace(statement, change="CREATE"), new

@@ -252,7 +252,8 @@ def _set_location(parts: list[str]) -> CatalogStatement:
 # IF NOT EXISTS comes last.
 _CREATE = _reader("CREATE", "TABLE", _table, conditional=-1)
 _CREATE_V2 = _reader("CREATE", "TABLE", _identifier, conditional=-1)
-_REPLACE = _reader("OVERWRITE", "TABLE", _identifier)
+# CREATE OR REPLACE comes before the last.
+_REPLACE = _reader("OVERWRITE", "TABLE", _identifier, conditional=-2)
 _ALTER = _reader("ALTER", "TABLE", _table)
 _ADD_COLUMNS = _reader("ALTER", "TABLE", _table, columns=1)
 _SET_PROPERTIES = _reader("ALTER", "TABLE", _table, properties=1, view=2)
