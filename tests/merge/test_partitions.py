@@ -568,3 +568,24 @@ def test_replaced_table_of_which_only_the_log_knows_is_uncertain_unless_the_task
     program.log(statement=CatalogStatement("OVERWRITE", "TABLE", "ice.db.t", is_conditional=True))
     change = program.lineage().catalog_changes[-1]
     assert (change.change, change.is_certain, change.is_ignored) == (*expected, False)
+
+
+@pytest.mark.parametrize(
+    ("node", "made", "expected"),
+    [
+        ("append_data_exec_v1.h2_sales_orders", None, ["/src", "sales.orders"]),
+        # A command of the task made it, as the log has it.
+        ("append_data_exec_v1.h2_sales_orders", "h2.sales.orders", ["/src"]),
+        # The first append makes a table that is not there.
+        ("execute_save_into_data_source_command", None, ["/src"]),
+    ],
+)
+def test_table_of_a_database_that_is_appended_to_and_read_is_an_input_if_it_was_there(
+    program: Any, make_dataset: Any, node: str, made: str | None, expected: list[str]
+) -> None:
+    table = make_dataset("sales.orders", rows=1) | {"namespace": "h2:file:./kept"}
+    if made:
+        program.log(statement=CatalogStatement("CREATE", "TABLE", made))
+    program.run(["/src"], [table], node=node)
+    program.run([table], ["/out"])
+    assert inputs(program.lineage()) == expected

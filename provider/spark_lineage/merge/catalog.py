@@ -277,6 +277,8 @@ class CatalogJournal:
     def has_made(self, table: Observed) -> bool:
         """Whether a command of the task has made a table, by its name or its place."""
         names = {_short(link.name) for link in table.tables}
+        if not is_path_namespace(table.dataset.namespace):
+            names.add(_short(table.dataset.name))
         return any(
             one.dataset == table.dataset.whole or _short(one.name) in names
             for one in self.changes

@@ -37,7 +37,7 @@ _NOTHING = Observed(DatasetName("", ""))
 # How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
-    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved"),
+    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved", "is_of_catalog"),
     *("lifecycle", "attempt", "attempt_error", "has_others_versions", "has_unknown_rest", "_is_added_to"),
 )
 _OF_LATER = (
@@ -175,7 +175,7 @@ class Entity:
         self.glimpsed: Observed | None = None
         self.is_read_declared = self.is_read_logged = False
         # Whether a command made the table, or gave it this place, of which nobody knows what it had.
-        self.is_made = self.is_moved = False
+        self.is_made = self.is_moved = self.is_of_catalog = False
         self.is_observed = self.is_own = self.is_only_created = False
         self.is_written = self.has_rows = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
         self.is_unconfirmed = self.is_doubtful = False
@@ -245,7 +245,7 @@ class Entity:
 
     def _holds_more(self, read: Observed, content: Content) -> bool:
         """Whether it was there before the task wrote it: it is a table, or more was read than the task had written."""
-        if self.table_name is not None:
+        if self.is_of_catalog or self.table_name is not None:
             return not (self.is_made or self.is_moved)
         if not self._is_added_to:
             return False

@@ -10,6 +10,7 @@ from spark_lineage.merge.lineage import IDENTITY, Operation, TaskState, Write
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RAN, STARTED, LineageState, RunContent, RunState
 from spark_lineage.merge.transition import ENDED, Status
+from spark_lineage.naming.identity import is_path_namespace
 
 RunOutcome = Literal["succeeded", "failed", "open", "cut off"]
 
@@ -32,10 +33,14 @@ _SILENT_COMMANDS = (
     *("insert_into_hoodie_table", "merge_into_hoodie_table", "update_hoodie_table", "delete_hoodie_table"),
 )
 # Runs of these kinds write the rows that they read; of a sink that the listener does not know they have no output.
-_V2_WRITES = (
-    *(".append_data", ".overwrite_by_expression", ".overwrite_partitions_dynamic", ".replace_data", ".write_delta"),
-    ".write_to_continuous_data_source",
+_TABLE_WRITES = (
+    ".append_data",
+    ".overwrite_by_expression",
+    ".overwrite_partitions_dynamic",
+    ".replace_data",
+    ".write_delta",
 )
+_V2_WRITES = (*_TABLE_WRITES, ".write_to_continuous_data_source")
 # It writes nothing.
 _NOOP = "noop"
 # Whose target the log may not know either: its plan does not name it, or in words of another release.
@@ -119,6 +124,12 @@ def is_unconfirmed(run: RunState, output: Observed, execution: Execution = NO_EX
     if output.statistics is not None or execution.is_failed is False:
         return False
     return _COMMAND_OF_SOURCES in run.content.job_name or has_statistics(run)
+
+
+def is_of_catalog(run: RunState, output: Observed) -> bool:
+    """Whether an output is a table of a database that a catalog of Spark has, as it is there before it is written."""
+    is_to_table = any(kind in run.content.job_name for kind in _TABLE_WRITES)
+    return is_to_table and not is_path_namespace(output.dataset.namespace)
 
 
 def is_appending(run: RunState, execution: Execution, *, is_known: bool) -> bool:

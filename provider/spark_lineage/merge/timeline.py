@@ -23,6 +23,7 @@ from spark_lineage.merge.outcome import (
     is_appending,
     is_declaration,
     is_destroyed,
+    is_of_catalog,
     is_outer,
     is_unconfirmed,
     is_unwritten,
@@ -194,6 +195,7 @@ class Timeline:
             entity.add_attempt("unfinished", is_destroyed=is_destroyed(run, write))
             return entity
         entity.is_observed |= not is_declared
+        entity.is_of_catalog |= is_of_catalog(run, write)
         entity.is_made = entity.is_made or self.journal.has_made(write)
         if "ALTER" in write.lifecycles and statement is not None:
             entity.is_moved |= is_move(statement)
