@@ -94,10 +94,15 @@ def test_part_that_only_the_listener_may_know_is_counted_with_the_log_alone(prog
     assert unread(program.lineage()) == {RENAMED.name: 1}
 
 
-def test_part_that_the_listener_knows_is_not_counted(program: Any) -> None:
-    run_id = program.run([], ["/t"], node="alter_table")
+@pytest.mark.parametrize(("after", "counted"), [("name", {}), ("nm", {RENAMED.name: 1})])
+def test_part_that_the_listener_knows_is_not_counted(
+    program: Any, make_dataset: Any, after: str, counted: dict[str, int]
+) -> None:
+    before, now = (make_dataset("/t", columns=(column,), lifecycle="ALTER") for column in ("nm", after))
+    run_id = program.run([], [before], node="alter_table")
+    program.events[-1]["outputs"] = [now]
     program.log(run_id, command="AlterTable", unnamed=(RENAMED,))
-    assert unread(program.lineage()) == {}
+    assert unread(program.lineage()) == counted
 
 
 def test_table_whose_database_is_counted_is_not_counted_again(program: Any) -> None:

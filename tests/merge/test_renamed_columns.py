@@ -158,3 +158,19 @@ def test_an_overwrite_leaves_its_own_columns(program: Any, is_partial: bool, exp
         written = structs.replace(made, edges=edges)
         program.log(mode="Overwrite", is_partial=partial, inputs=(Observed(SOURCE),), outputs=(written,), has_jobs=True)
     assert [field.name for field in output(program.lineage(), COPY).schema] == expected
+
+
+def test_column_that_is_renamed_before_it_is_read_has_the_name_that_the_listener_saw_before(
+    program: Any, make_dataset: Any
+) -> None:
+    after = make_dataset("/wh/t", columns=("name",), table="db.t")
+    altered = [make_dataset("/wh/t", columns=(name,), table="db.t", lifecycle="ALTER") for name in ("nm", "name")]
+    program.run([], altered[:1], node="alter_table")
+    program.events[-1]["outputs"] = altered[1:]
+    program.run([after], [make_dataset("/out", columns=("name",), rows=1, edges={"name": ("/wh/t", "name")})])
+    lineage = program.lineage()
+    assert [[field.name for field in one.schema] for one in lineage.inputs] == [["nm"]]
+    assert columns(lineage, COPY)[1] == {"name": ["nm"]}
+    assert [change.columns for change in lineage.catalog_changes] == [
+        (ColumnChange(SchemaField("nm", "int"), SchemaField("name", "int")),)
+    ]

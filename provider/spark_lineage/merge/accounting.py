@@ -11,7 +11,7 @@ from msgspec import Struct
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import is_path_namespace
 
-# What stands for a part: datasets that are read or written, or the listener's word for what was written.
+# What stands for a part: datasets that are read or written, or what the listener saw before and after an ALTER.
 Need = Literal["input", "any input", "output", "listener", "nothing"]
 
 _PARTS = re.compile(r"[./]+")
@@ -40,12 +40,13 @@ def left_over(
 ) -> list[PlanPart]:
     """Return the parts that no dataset stands for.
 
-    :param is_listened: whether the listener has told what was written
+    :param is_listened: whether the listener has an event of the run
     """
     parts = list(parts)
     claimed = {one.dataset for one in read for part in parts if any(_is_at(source, one) for source in part.sources)}
     free = sum(one.dataset not in claimed for one in read)
-    met = {"any input": bool(read), "output": bool(written), "listener": is_listened and bool(written)}
+    is_changed = any(one.former and one.former != one.schema for one in written)
+    met = {"any input": bool(read), "output": bool(written), "listener": is_listened and is_changed}
     left = []
     for part in parts:
         if part.is_own:

@@ -229,7 +229,8 @@ class CatalogJournal:
             self.changes = [one for one in self.changes if not (one.name == name and one.time >= utc(run.first))]
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":
-            columns = said.columns or column_changes(entity.known_schema, write.schema)
+            changes = (column_changes(former, write.schema) for former in (entity.known_schema, write.former))
+            columns = said.columns or next(filter(None, changes), ())
             entity.change_columns(columns)
         is_new = is_repeated or not write.is_empty or self.presence("TABLE", write.dataset) is False
         self._keep(

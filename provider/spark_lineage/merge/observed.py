@@ -32,7 +32,8 @@ _OTHER_STRENGTH = 2
 class Observed(Struct, frozen=True, gc=False):
     """One dataset as an input or an output of one run.
 
-    ``scanned`` are the snapshots that Iceberg reports to have read, which the listener writes as doubles.
+    ``scanned`` are the snapshots that Iceberg reports to have read, which the listener writes as doubles, ``former`` the
+    schema that an ALTER found.
     """
 
     dataset: DatasetName
@@ -46,6 +47,7 @@ class Observed(Struct, frozen=True, gc=False):
     edges: frozenset[Edge] = frozenset()
     statistics: Statistics | None = None
     scanned: frozenset[float] = frozenset()
+    former: tuple[SchemaField, ...] = ()
 
     @property
     def names(self) -> tuple[DatasetName, ...]:
@@ -100,6 +102,7 @@ def join_one(left: Observed, right: Observed) -> Observed:
         left,
         right,
         schema=max(left.schema, right.schema, key=_fullness),
+        former=max(left.former, right.former, key=_fullness),
         statistics=combine(left.statistics, right.statistics, max),
     )
 

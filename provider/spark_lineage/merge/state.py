@@ -118,7 +118,10 @@ class LineageState:
             self._add_application(event, facets, parent_run_id, is_application=False)
         if event.eventType == "START" and any("ALTER" in output.lifecycles for output in outputs):
             # The schema is about to change.
-            outputs = tuple(structs.replace(one, schema=()) if "ALTER" in one.lifecycles else one for one in outputs)
+            outputs = tuple(
+                structs.replace(one, schema=(), former=one.schema) if "ALTER" in one.lifecycles else one
+                for one in outputs
+            )
         # START has the version that is read, COMPLETE that of now; what is written has its own at the end.
         if event.eventType == "START":
             outputs = self._without_versions(outputs)
