@@ -317,7 +317,8 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
         table = ".".join(filter(None, name.groups())) if name else ""
         return _stored(location, table, tables)
     if iceberg := _ICEBERG.search(text):
-        return tables.foreign(iceberg["table"])
+        # A table that a command makes has no catalog here: it is the listener's output.
+        return tables.foreign(iceberg["table"]) or Observed(unnamed(iceberg["table"]))
     if identifier := _V2_IDENTIFIER.search(text):
         table = identifier["table"].strip()
         if not is_session_catalog(identifier["catalog"]):
