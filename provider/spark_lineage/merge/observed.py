@@ -32,8 +32,8 @@ _OTHER_STRENGTH = 2
 class Observed(Struct, frozen=True, gc=False):
     """One dataset as an input or an output of one run.
 
-    ``scanned`` are the snapshots that Iceberg reports to have read, which the listener writes as doubles, ``former`` the
-    schema that an ALTER found.
+    ``scanned`` are the snapshots that Iceberg reports to have read, which the listener writes as doubles, ``former``
+    is the schema that an ALTER found.
     """
 
     dataset: DatasetName

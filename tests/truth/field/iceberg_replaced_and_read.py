@@ -19,9 +19,6 @@ spark.sql("""
     SELECT id, amount FROM ice.db.grown UNION ALL SELECT id, amount FROM orders
 """)
 spark.table("ice.db.grown").select("amount").write.parquet("of_grown")
-spark.sql("CREATE OR REPLACE TABLE ice.db.bare (id INT, amount INT) USING iceberg")
-spark.sql("INSERT INTO ice.db.bare SELECT id, amount FROM orders")
-spark.table("ice.db.bare").select("amount").write.parquet("of_bare")
 
 spark.sql("CREATE OR REPLACE TABLE ice.db.fresh USING iceberg AS SELECT id, amount FROM orders")
 spark.table("ice.db.fresh").select("amount").write.parquet("of_fresh")

@@ -1,8 +1,0 @@
-"""Makes six Delta tables of the columns id and amount, each with one row."""
-
-from pyspark.sql import SparkSession
-
-spark = SparkSession.builder.getOrCreate()
-for table in ("known", "swapped", "frame", "frame_2", "grown", "bare"):
-    spark.sql(f"CREATE TABLE {table} USING delta AS SELECT 0 AS id, 0 AS amount")
-spark.stop()
