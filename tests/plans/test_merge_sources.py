@@ -26,7 +26,7 @@ def scan(path, columns, index="PreparedDeltaFileIndex"):
     return "Scan parquet ", f"Output [2]: [{columns}]\nLocation: {index} [file:{path}]"
 
 
-def merge(clauses, *inside, evolves="false"):
+def merge(clauses, *inside, evolves="false", unread=None):
     """Read a MERGE together with executions inside of it, and return its columns with what they come from."""
     arguments = f"SubqueryAlias s, SubqueryAlias t, {TARGET}, (id#0 = key#3), {clauses}, StructType(), {evolves}"
     text = (
@@ -36,7 +36,9 @@ def merge(clauses, *inside, evolves="false"):
     tables = Tables()
     content = read_plan(text, tables, UNTRACED, {})
     read = [read_plan(each, tables, UNTRACED, {}) for each in inside]
-    (output,) = content.completed(read, tables.names).outputs
+    content = content.completed(read, tables.names)
+    assert unread in (None, content.unread)
+    (output,) = content.outputs
     direct = {f"{edge[0]} < {edge[1].name}.{edge[2]}" for edge in output.edges if edge[3].type == "DIRECT"}
     deciding = {f"{edge[1].name}.{edge[2]}" for edge in output.edges if edge[0] is None}
     return [field.name for field in output.schema], direct, deciding
@@ -61,6 +63,15 @@ def test_source_that_delta_does_not_copy_is_known_by_the_ids_of_its_attributes()
     assert columns == ["id", "name"]
     assert direct == {"id < /s.key", "id < /t.id", "name < /s.label", "name < /t.name"}
     assert deciding == {"/s.key", "/s.label", "/t.id"}
+
+
+def test_set_column_that_looks_like_an_attribute_is_not_counted_as_unread() -> None:
+    clauses = "[Update [actions: [`id` = id#0, `No #12, old` = label#4, `a#1` = No #12, old#5]]]"
+    name, fields = scan("/t", "id#0, No #12, old#5", "TahoeBatchFileIndex")
+    target = plan((name, f"{fields}\nReadSchema: struct<id:int,No #12, old:string>"))
+    columns, direct, _ = merge(clauses, plan(scan("/s", "key#3, label#4")), target, unread=())
+    assert columns == ["id", "No #12, old", "a#1"]
+    assert {"No #12, old < /s.label", "a#1 < /t.No #12, old"} <= direct
 
 
 def test_attribute_that_no_execution_knows_is_not_the_targets() -> None:
