@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 import zipfile
 from pathlib import Path
@@ -488,6 +489,20 @@ class TestCut:
     def test_a_whole_update_names_its_columns(self) -> None:
         update, counts = self.of_plan(CUT_UPDATE.replace(", ... 9 more fields", ""))
         assert (counts.set_aside, len(update.outputs[0].schema)) == ({}, 25)
+
+    @pytest.mark.parametrize(
+        ("columns", "names", "unread"),
+        [
+            ("b#7, c#100L, a#101, d#102", ["b#7, c", "a", "d"], ()),
+            # Two ends have the id 12: each may be that of the first column.
+            ("a#12, No #12, old#13, d#14", [], ("UpdateCommand: its columns",)),
+        ],
+    )
+    def test_an_update_names_columns_that_look_like_several_or_counts_them(self, columns, names, unread) -> None:
+        text = re.sub(r"\[id#0L.*? fields\]", f"[{columns}]", CUT_UPDATE)
+        update, _ = self.of_plan(text.replace("id#0L", columns.rpartition(", ")[2]))
+        assert ([field.name for field in update.outputs[0].schema], update.unread) == (names, unread)
+        assert {edge[2] for edge in update.outputs[0].edges} == set(names)
 
     def test_what_a_write_says_of_its_columns_besides_is_not_what_they_come_from(self) -> None:
         text = """== Physical Plan ==

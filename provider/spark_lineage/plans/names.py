@@ -67,13 +67,19 @@ class Names:
         self._names: dict[int, tuple[str, ...]] = {}
 
     def learn(
-        self, listed: str, size: int | None, schema: str = "", *, is_relation: bool = False, has_gaps: bool = True
+        self,
+        listed: str,
+        size: int | None,
+        schema: str = "",
+        *,
+        is_relation: bool = False,
+        has_gaps: bool | None = True,
     ) -> bool:
         """Take in a list of attributes (``[a#1, b#2L]``) of a stated size, and return whether it was understood.
 
         :param schema: the columns that a source states that it reads (``struct<a:int,b:string>``)
         :param is_relation: whether it is certainly a list of attributes, all of them new
-        :param has_gaps: whether their ids may not count up
+        :param has_gaps: whether their ids may not count up, None where that is possible and rare
         """
         found = self._cut(listed, size, schema, is_relation=is_relation, has_gaps=has_gaps)
         for attribute in found or ():
@@ -90,7 +96,7 @@ class Names:
                 del self._names[next(iter(self._names))]
 
     def _cut(
-        self, listed: str, size: int | None, schema: str, *, is_relation: bool, has_gaps: bool
+        self, listed: str, size: int | None, schema: str, *, is_relation: bool, has_gaps: bool | None
     ) -> list[Attribute] | None:
         text, is_cut = _MORE.subn("", listed[1:-1])
         ends = list(_END.finditer(text))
@@ -105,9 +111,9 @@ class Names:
         if size is None:
             ends = self._possible(text, ends) if is_relation else ends
             # What one operator makes is numbered in its order, and what a relation reads without a gap.
-            if any(int(before[1]) >= int(after[1]) for before, after in pairwise(ends)):
+            if has_gaps is False or any(int(before[1]) >= int(after[1]) for before, after in pairwise(ends)):
                 ends = [] if has_gaps else _consecutive(ends)
-                if not ends:
+                if text and not ends:
                     return None
         if size is None or len(ends) == size:
             starts = [0, *(end.end() + 2 for end in ends[:-1])]
@@ -176,12 +182,16 @@ class Names:
 
 
 def _consecutive(ends: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Return the ends whose ids count up to that of the last one: others are parts of names."""
+    """Return the ends whose ids count up to that of the last one: others are parts of names.
+
+    There are none if another end has one of these ids.
+    """
     found = ends[-1:]
     for end in reversed(ends[:-1]):
         if int(end[1]) == int(found[-1][1]) - 1:
             found.append(end)
-    return found[::-1]
+    ids = [end[1] for end in ends]
+    return [] if any(ids.count(end[1]) > 1 for end in found) else found[::-1]
 
 
 def _is_begin(text: str, start: int) -> bool:

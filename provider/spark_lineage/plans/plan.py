@@ -68,7 +68,7 @@ _ALIASES = ("Keys", "Results")
 # What Generate and Expand give out; and what the only lists of a logical relation are.
 _GENERATING = ("Generate", "Expand")
 _GENERATED = re.compile(r"(?:.*?, (?:true|false)(?:, \w+)?|\[\[.*\]\]), (?P<list>\[.*#\d+L?\])", re.DOTALL)
-_CACHE = "InMemoryRelation"
+_CACHE, _LOGICAL = "InMemoryRelation", "LogicalRelation"
 _RELATIONS = ("LogicalR", "HiveTableRelation", "LocalRelation", "RelationV2", _CACHE, "StreamingRelation")
 _RELATION = re.compile(r"(?:(?<=, )|\A)\[.*#\d+L?(?:, \.\.\. \d+ more fields)?\](?=, |\Z)", re.DOTALL)
 # Their lists are of expressions too.
@@ -315,8 +315,9 @@ def _learn_aliases(node: Node, names: Names) -> None:
         if generated := _GENERATED.fullmatch(node.fields.get("Arguments", "")):
             names.learn(generated["list"], None)
     elif node.name.startswith(_RELATIONS):
+        has_gaps = False if node.name == _LOGICAL else node.name.startswith(_CACHE) or None
         for part in _RELATION.findall(node.fields.get("Arguments", "")):
-            names.learn(part, None, is_relation=True, has_gaps=node.name.startswith(_CACHE))
+            names.learn(part, None, is_relation=True, has_gaps=has_gaps)
     elif node.name.startswith(_WITH_ALIASES):
         listed += [(part, None) for part in node.lists]
     for text, size in listed:

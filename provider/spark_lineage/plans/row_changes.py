@@ -203,7 +203,8 @@ def hudi_merged(text: str, target: DatasetName) -> Traced:
 def _table_scope(plan: Plan, target: DatasetName) -> Scope:
     scope = Scope()
     for part in arguments(plan.arguments_of("LogicalRelation")):
-        for attribute in attributes(part):
+        # A list that can be cut in several ways has no columns.
+        for attribute in () if UNKNOWN.search(part) else attributes(part):
             scope.give_out([attribute], {(target, attribute.name, IDENTITY)})
     return scope
 
