@@ -179,6 +179,13 @@ class TestLocalRows:
         assert left(account, (), (OUT,)) == ["LocalTableScan of a Delta log"]
         assert left(account, (Observed(DatasetName("file", "/lake/t")),), (OUT,)) == []
 
+    def test_aggregates_that_a_delta_log_answers_need_the_table_alone(self) -> None:
+        accounts = Accounts()
+        state = node("Scan ExistingRDD Delta Table State with Stats #0 - file:///lake/t/_delta_log")
+        opened(node("HashAggregate", state, text="[sum(_extract_numRecords#2L)]"), accounts, execution=2, root=1)
+        answer = node("LocalTableScan", text="LocalTableScan [max(v)#5L, max(id)#6]")
+        assert left(opened(node(INSERT, answer), accounts), (), (OUT,)) == ["LocalTableScan of a Delta log"]
+
     def test_aggregates_of_a_source_are_left(self) -> None:
         answer = node("LocalTableScan", text="LocalTableScan [count(1)#5L, max(id)#6]")
         assert left(opened(node(INSERT, answer)), (), (OUT,)) == ["LocalTableScan of aggregates"]

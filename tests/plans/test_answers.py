@@ -30,11 +30,11 @@ def plan(*leaves):
     return parse_plan(f"== Physical Plan ==\nUnion (9)\n{unions}\n\n\n{blocks}\n\n(9) Union\n")
 
 
-def found(leaves, asked, read=()):
+def found(leaves, asked, read=(), mapped=()):
     """Return what each leaf is the answer of: the columns that it has, and what is unread, None for its own rows."""
     answers = Answers()
     for table, *columns in asked:
-        answers.add(1, Answer(Observed(table), frozenset(columns)))
+        answers.add(1, Answer(Observed(table), frozenset(columns), frozenset(mapped)))
     parsed = plan(*leaves)
     answers.find(parsed, 1, lambda: read)
     known = [answers.of(node) for node in sorted(parsed.root.children, key=lambda node: node.number)]
@@ -72,6 +72,18 @@ class TestDelta:
     def test_columns_that_may_be_several_are_unread(self, leaf, asked) -> None:
         ((_, unread),) = found([leaf], asked)
         assert unread == (UNREAD,)
+
+    @pytest.mark.parametrize(
+        ("leaf", "columns", "unread"),
+        [
+            (["max(v)#1L", "min(v)#2L", "count(1)#3L", "max(id)#4L"], [{"v"}, {"v"}, set(), {"id"}], ()),
+            (["max(v)#1L", "m#2L"], [set(), set()], (UNREAD,)),
+            (["max(v)#1L"], [set()], (UNREAD,)),
+            (["m#1L", "n#2L"], [set(), set()], (UNREAD,)),
+        ],
+    )
+    def test_mapped_columns_are_those_that_the_names_of_all_aggregates_have(self, leaf, columns, unread) -> None:
+        assert found([leaf], [(SALES,)], mapped=("col-1", "col-2")) == [(columns, unread)]
 
     def test_an_alias_is_unread_where_the_table_is_scanned_besides(self) -> None:
         assert found([["m#1L"]], [(SALES, "id")], read={SALES}) == [([set()], (UNREAD,))]

@@ -8,7 +8,7 @@ at: what it overlooks, or names wrongly, is left over here and counted. Rows of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from spark_lineage.merge.accounting import PlanPart, left_over
@@ -17,6 +17,7 @@ from spark_lineage.plans.accounting_rules import COMMANDS, HIDDEN, MAINTENANCE, 
 from spark_lineage.plans.event_log_lines import ExecutionStart, PlanInfo
 from spark_lineage.plans.leaves import (
     LOCAL_ROWS,
+    PUSHED_AGGREGATES,
     is_of_delta_log,
     is_of_rdd,
     last_part,
@@ -122,9 +123,10 @@ class Account:
         if name in HIDDEN and (not HIDDEN[name].sign or HIDDEN[name].sign in node.described):
             self._parts.add(PlanPart(f"{name}: {HIDDEN[name].part}", HIDDEN[name].needs))
 
-    def answer(self, tables: Iterable[str]) -> None:
+    def answer(self, tables: Collection[str]) -> None:
         """Account for the tables whose logs have answered a part of the plan, which has the answer as its own rows."""
-        if self._has_local_rows:
+        if self._has_local_rows and tables:
+            self._parts.discard(PUSHED_AGGREGATES)
             self._parts.update(PlanPart(f"{LOCAL_ROWS} of a Delta log", "input", (table,)) for table in tables)
 
     def remaining(

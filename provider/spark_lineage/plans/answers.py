@@ -40,10 +40,14 @@ _KNOWN_MAX = 1000
 
 
 class Answer(NamedTuple):
-    """A table of Delta that answers a query itself, and the columns whose ends were looked up for that."""
+    """A table of Delta that answers a query itself, and the columns whose ends were looked up for that.
+
+    ``mapped`` are columns that it knows by the names in its files alone.
+    """
 
     table: Observed
     columns: frozenset[str]
+    mapped: frozenset[str] = frozenset()
 
 
 class Answered(NamedTuple):
@@ -62,8 +66,8 @@ def delta_answer(plan: Plan, traced: Traced, at: Callable[[str], Observed]) -> A
     places = [match["location"] for node in plan.walk() if (match := DELTA_STATE.fullmatch(node.name))]
     is_answer = names >= _DELTA_COUNT or (bool(columns) and len(columns) * 3 == len(names))
     # A table whose columns are mapped calls them by other names in its files.
-    known = frozenset(column for column in columns if not _PHYSICAL.fullmatch(column))
-    return Answer(at(places[0]), known) if is_answer and len(places) == 1 else None
+    mapped = frozenset(filter(_PHYSICAL.fullmatch, columns))
+    return Answer(at(places[0]), columns - mapped, mapped) if is_answer and len(places) == 1 else None
 
 
 class Answers:
@@ -120,16 +124,30 @@ class Answers:
 
     def _find_delta(self, leaves: Sequence[Node], pending: Sequence[Answer], read: Collection[DatasetName]) -> None:
         asked = {(answer.table.dataset, column) for answer in pending for column in answer.columns}
+        mapped = {(answer.table.dataset, column) for answer in pending for column in answer.mapped}
+        if mapped and not asked:
+            asked = _named_by(leaves, mapped)
         columns = [[_proven(attribute.name, asked) for attribute in given_out_by(leaf)] for leaf in leaves]
         left = asked.difference((table, column) for each in columns for one in each for table, column, _ in one or ())
         if len(asked) == len(leaves) == 1 and not any(table in read for table, _ in asked):
             columns = [_by_type(leaves[0], columns[0], min(asked))]
         # Rows of the program's own may stand beside an answer whose columns are all known.
-        is_certain = not asked or (not left and all(each.count(None) in {0, len(each)} for each in columns))
+        is_certain = not (asked or mapped) or (
+            bool(asked) and not left and all(each.count(None) in {0, len(each)} for each in columns)
+        )
         tables = by_name(answer.table for answer in pending)
         for leaf, each in zip(leaves, columns, strict=True):
             unread = () if is_certain or None not in each else (UNREAD,)
             self._known[given_out_by(leaf)[0].id] = Answered(tables, tuple(one or NOTHING for one in each), unread)
+
+
+def _named_by(leaves: Sequence[Node], mapped: Collection[tuple[DatasetName, str]]) -> set[tuple[DatasetName, str]]:
+    """Return the mapped columns by the names that an answer gives them, none if these are not as many or not clear."""
+    names = [attribute.name for leaf in leaves for attribute in given_out_by(leaf) if attribute.name not in _COUNTS]
+    found = {match["column"] for name in names if (match := _LEAST_OR_GREATEST.fullmatch(name))}
+    tables = {table for table, _ in mapped}
+    is_clear = len(tables) == 1 and len(found) == len(mapped) and all(map(_LEAST_OR_GREATEST.fullmatch, names))
+    return {(table, column) for table in tables for column in found} if is_clear else set()
 
 
 def _by_type(leaf: Node, columns: list[Sources | None], asked: tuple[DatasetName, str]) -> list[Sources | None]:

@@ -34,6 +34,7 @@ _MERGE_SOURCE = "Scan ExistingRDD mergeMaterializedSource"
 # The answer of a source to aggregates that Spark has pushed down, such as Iceberg's from the statistics of its files.
 _AGGREGATE = r"(?:count|min|max|sum)\([^#]*\)#\d+L?"
 _AGGREGATES = re.compile(rf"{LOCAL_ROWS} \[{_AGGREGATE}(?:, {_AGGREGATE})*\]", re.DOTALL)
+PUSHED_AGGREGATES = PlanPart(f"{LOCAL_ROWS} of aggregates", "input")
 # Rows that a program makes as objects.
 _OBJECTS = "[obj#"
 
@@ -69,7 +70,7 @@ def leaf_part(node: PlanInfo) -> PlanPart | None:
     name = name_of(node)
     # A plan that could not be made has no name: its execution failed before anything was read.
     if name == LOCAL_ROWS and _AGGREGATES.fullmatch(node.described):
-        return PlanPart(f"{LOCAL_ROWS} of aggregates", "input")
+        return PUSHED_AGGREGATES
     is_ignored = not name or name.removeprefix("Scan ") in LEAVES or METADATA_SCAN.fullmatch(name) is not None
     if is_ignored or is_of_delta_log(node) or name.startswith(EXISTING_RDD):
         return None
