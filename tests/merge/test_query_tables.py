@@ -9,7 +9,8 @@ from spark_lineage.merge.database_query import DECIDES, DatabaseQuery, QueryRead
 from spark_lineage.merge.execution import Execution, join_executions
 from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.query_tables import with_queries
+from spark_lineage.merge.query_tables import with_queries, without_functions
+from spark_lineage.merge.state import COMPLETED, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName
 
 SQL = "SELECT * FROM (SELECT o.id, c.name FROM orders o JOIN crm.customers c ON c.id = o.customer) q"
@@ -130,3 +131,14 @@ def test_execution_without_queries_stays_as_it_is():
 def test_two_observations_of_an_execution_have_the_queries_of_both():
     one, other = execution(reading()), Execution("app", 1, 1, 0.0, ended=1.0)
     assert join_executions(one, other).queries == join_executions(other, one).queries == one.queries
+
+
+def test_function_that_stands_as_a_table_is_no_input():
+    inputs = (*named("shop.orders", "public.generate_series", "SYSTEM_RANGE"), Observed(DatasetName("file", "/orders")))
+    run = RunState(
+        0.0, 1.0, COMPLETED, RunContent("", "SQL_JOB", "ns", "job", is_streaming=False, inputs=inputs, outputs=())
+    )
+    names = frozenset({"generate_series", "system_range", "orders"})
+    query = DatabaseQuery(QUERY, (QueryReading(("postgres",), (ORDERS,), functions=names),))
+    assert without_functions(run, [query]).content.inputs == (inputs[0], inputs[3])
+    assert without_functions(run, []) is run

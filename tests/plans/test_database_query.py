@@ -201,3 +201,25 @@ def test_warnings_of_sqlglot_quote_no_sql_in_the_log(caplog):
     (dialect, *_) = DIALECTS
     assert read_in_dialect("DROP zq7_planted SELECT a FROM t", dialect, ["a"]).unread
     assert "zq7" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("scheme", "sql"),
+    [
+        ("h2", "SELECT o.id FROM orders o, SYSTEM_RANGE(1, 3) f"),
+        ("h2", "SELECT o.id FROM orders o, UNNEST(ARRAY[1, 2]) f(x)"),
+        ("postgres", "SELECT o.id FROM orders o, generate_series(1, 3) f"),
+        ("postgres", "SELECT o.id FROM orders o, pg_catalog.unnest(o.tags) f"),
+        ("postgres", "SELECT o.id FROM orders o, jsonb_to_recordset(o.doc) AS f(a int)"),
+        ("mysql", "SELECT o.id FROM orders o, JSON_TABLE(o.doc, '$[*]' COLUMNS (a INT PATH '$.a')) AS f"),
+        ("oracle", "SELECT o.id FROM orders o, TABLE(sys.odcinumberlist(1, 2)) f"),
+        ("oracle", "SELECT o.id FROM orders o, XMLTABLE('/r' PASSING o.doc COLUMNS a NUMBER PATH '@a') f"),
+        ("sqlserver", "SELECT o.id FROM orders o, STRING_SPLIT(o.tags, ',') f"),
+        ("sqlserver", "SELECT o.id FROM orders o, OPENJSON(o.doc) WITH (a INT '$.a') f"),
+    ],
+)
+def test_table_function_is_no_table_of_a_query(scheme, sql):
+    found = read(scheme, sql, ["id", "ID"])
+    assert [table.written for table in found.tables] == ["orders"]
+    assert "a table function" in found.unread
+    assert any(name in sql.casefold() for name in found.functions)

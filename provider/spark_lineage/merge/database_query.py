@@ -34,13 +34,14 @@ class QueryReading(Struct, frozen=True, gc=False):
     """What a query reads, in the dialect of databases whose namespaces have these schemes; without any, in others.
 
     ``edges`` lead from the columns of its result to those of its tables, and from None what decides on its rows.
-    ``unread`` lists what is not certain.
+    ``unread`` lists what is not certain, ``functions`` has the names of functions that stand as tables.
     """
 
     schemes: tuple[str, ...]
     tables: tuple[QueryTable, ...] = ()
     edges: frozenset[Edge] = frozenset()
     unread: tuple[str, ...] = ()
+    functions: frozenset[str] = frozenset()
 
 
 class DatabaseQuery(Struct, frozen=True, gc=False):

@@ -28,7 +28,7 @@ from spark_lineage.merge.event import METADATA_TABLE
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
 from spark_lineage.merge.pushed import without_pushed
-from spark_lineage.merge.query_tables import with_queries
+from spark_lineage.merge.query_tables import with_queries, without_functions
 from spark_lineage.merge.rdd_files import FILE_SCAN, observed_in, reading, unnamed_files, with_files, without_named
 from spark_lineage.merge.schema_reading import FOOTER_RDD, is_lines, without_inference
 from spark_lineage.merge.snapshots import with_snapshots
@@ -156,7 +156,7 @@ class Evidence:
             around = by_key.get(one.root_key, run_id) if one.query_id else run_id
             listened = by_name(each for each_id in (run_id, around) for each in self.runs[each_id].content.inputs)
             executions[run_id] = with_names(with_queries(one, runs[run_id].content.inputs), listened)
-            runs[run_id] = corrected(runs[run_id], executions[run_id])
+            runs[run_id] = corrected(without_functions(runs[run_id], one.queries), executions[run_id])
         of_plans = (one for each in logged.values() if each.execution_id >= 0 for one in each.inputs)
         read = {one.dataset for one in of_plans if not is_lines(one)}
         declared = by_name(observed_in({run_id: run for run_id, run in state.runs.items() if run.content.is_declared}))

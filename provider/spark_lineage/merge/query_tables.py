@@ -13,6 +13,7 @@ from msgspec import structs
 from spark_lineage.merge.database_query import DatabaseQuery, QueryReading
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.observed import Edge, Observed, by_name, compose
+from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
 
 UNREAD_QUERY = "a query of a database: "
@@ -57,6 +58,22 @@ def with_queries(execution: Execution, listened: Sequence[Observed]) -> Executio
         unread=(*execution.unread, *unread),
         queries=(),
     )
+
+
+def without_functions(run: RunState, queries: Iterable[DatabaseQuery]) -> RunState:
+    """Return a run without what the listener takes for tables and queries use as functions: ``SYSTEM_RANGE(1, 3)``."""
+    readings = [reading for query in queries for reading in query.readings]
+    tables = {table.written.casefold() for reading in readings for table in reading.tables}
+    functions = {name for reading in readings for name in reading.functions} - tables
+    if not functions:
+        return run
+    kept = tuple(
+        read
+        for read in run.content.inputs
+        if is_path_namespace(read.dataset.namespace)
+        or _plain(read.dataset.name).casefold().rpartition(".")[2] not in functions
+    )
+    return structs.replace(run, content=structs.replace(run.content, inputs=kept))
 
 
 def _traced(edges: Iterable[Edge], named: Mapping[DatasetName, _Named]) -> Iterator[Edge]:

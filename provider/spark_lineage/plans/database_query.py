@@ -126,7 +126,8 @@ def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> _Read:
     if strange:
         unread.append(UNPARSED)
     tables = tuple(sorted(QueryTable(table.name, folded) for table, folded in statement.tables.items()))
-    reading = QueryReading(dialect.schemes, tables, frozenset(edges - strange), tuple(dict.fromkeys(unread)))
+    given = frozenset(edges - strange), tuple(dict.fromkeys(unread)), statement.functions
+    reading = QueryReading(dialect.schemes, tables, *given)
     return _Read(reading, is_exact, not statement.reuses_alias)
 
 

@@ -40,11 +40,12 @@ _MAX_STEPS = 8
 
 
 class Clauses(Expressions):
-    """Reads one statement in one dialect; ``tables`` are those that it reads."""
+    """Reads one statement in one dialect; ``tables`` and ``functions`` are what stands in its FROM."""
 
     def __init__(self, dialect: Dialect, text: str, proven: Iterable[tuple[DatasetName, str]] = ()) -> None:
         super().__init__(dialect, proven)
         self.tables: dict[DatasetName, str] = {}
+        self.functions: set[str] = set()
         self.reuses_alias = False
         self._text = text
 
@@ -156,7 +157,7 @@ class Clauses(Expressions):
             case exp.Subquery() | exp.Values():
                 relation = self.query(node, Level(level.outer, level.named))
             case _:
-                relation = self._function_of_rows()
+                relation = self._function_of_rows(node.this or node)
         if alias := node.args.get("alias"):
             relation = self._renamed(relation, alias)
             names = (self.dialect.key(self.dialect.name(alias.this)),) if alias.this else ()
@@ -167,7 +168,10 @@ class Clauses(Expressions):
         for join in node.args.get("joins") or () if isinstance(node, exp.Table) else ():
             self._join(join, level)
 
-    def _function_of_rows(self) -> Relation:
+    def _function_of_rows(self, function: object) -> Relation:
+        if isinstance(function, exp.Func):
+            name, _, _ = function.sql(self.dialect.parser).partition("(")
+            self.functions.add(name.rpartition(".")[2].casefold())
         self.count("a table function")
         return Relation(rest=[None])
 
@@ -175,7 +179,7 @@ class Clauses(Expressions):
         """Return a table with the parts of its name, or a common table expression."""
         self._expect(node, _TABLE)
         if isinstance(node.this, exp.Func) or not node.this:
-            return (), self._function_of_rows()
+            return (), self._function_of_rows(node.this)
         parts = tuple(node.args[key] for key in ("catalog", "db", "this") if node.args.get(key))
         # SQL Server's database..table is in the schema of the user.
         is_partial = bool(node.args.get("catalog")) and not node.args.get("db")

@@ -22,6 +22,8 @@ from spark_lineage.plans.query_names import Relation
 class Statement(NamedTuple):
     """What a statement gives out, the tables that it reads, with their names in the database, and what is uncertain.
 
+    ``functions`` are the names of those that stand as tables.
+
     ``reuses_alias``: some databases would take a column in it for an alias that stands before it.
     """
 
@@ -29,6 +31,7 @@ class Statement(NamedTuple):
     tables: Mapping[DatasetName, str]
     unread: tuple[str, ...]
     reuses_alias: bool
+    functions: frozenset[str]
 
 
 def read_statement(sql: str, dialect: Dialect) -> Statement:
@@ -46,7 +49,9 @@ def read_statement(sql: str, dialect: Dialect) -> Statement:
         # A column that stands somewhere with its table is known to be one of it everywhere.
         clauses = Clauses(dialect, sql, clauses.proven)
         relation = clauses.query(node)
-    return Statement(relation, clauses.tables, tuple(clauses.unread), clauses.reuses_alias)
+    return Statement(
+        relation, clauses.tables, tuple(clauses.unread), clauses.reuses_alias, frozenset(clauses.functions)
+    )
 
 
 @contextmanager
