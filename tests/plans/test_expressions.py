@@ -139,6 +139,9 @@ def test_defined_alias_of_unknown_name_is_read_where_it_is_certain(element, expe
         ("[]", 0, []),
         # One element more than there is.
         ("[a#1, b#2]", 3, None),
+        # An alias in an expression is text of a literal, and so may be its attributes.
+        ("[a#1, b#2 AS a#1 AS sum(v)#3]", 2, None),
+        ("[concat(a#1, b#2 AS z#9) AS sum(v)#3]", 1, None),
     ],
 )
 def test_outputs_of_stated_size_are_cut_into_so_many(text, size, expected) -> None:

@@ -21,6 +21,7 @@ _UNKNOWN = re.compile(r"(?P<text>.*)#(?P<id>\d+)L?", re.DOTALL)
 _ATTRIBUTE = re.compile(ATTRIBUTE)
 UNKNOWN_NAME = ""
 _AS = " AS "
+_ALIAS = re.compile(rf"{_AS}{ATTRIBUTE}|{ATTRIBUTE}{_AS}[^\s,()]*#\d")
 _IN_SET = " INSET "
 # A field of a struct, whose name may hold anything too.
 _FIELD = re.compile(rf"{ATTRIBUTE}\.")
@@ -130,7 +131,9 @@ def defined(element: str) -> Defined | None:
         identity, name, before = int(known["id"]), shown(known["name"]), element[: known.start()]
         if not before:
             return Defined(identity, name, None)
-        return Defined(identity, name, before.removesuffix(_AS)) if before.endswith(_AS) else None
+        # No alias stands in an expression: it is text of a literal, and so may be all that looks as an attribute.
+        is_alias = before.endswith(_AS) and not _ALIAS.search(before)
+        return Defined(identity, name, before.removesuffix(_AS)) if is_alias else None
     # No operator lists the aliases of a plan's root.
     unknown = _UNKNOWN.fullmatch(element)
     if unknown is None:
