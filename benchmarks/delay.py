@@ -80,7 +80,7 @@ def silent_server() -> Iterator[str]:
 def connection(url: str, conn_id: str) -> dict[str, Any]:
     """Return the arguments of a task that sends to a backend; each has a breaker of its own in the outbox."""
     config = json.dumps({"conn_type": "openlineage", "host": url})
-    return {"env": {f"AIRFLOW_CONN_{conn_id.upper()}": config}, "openlineage_conn_id": conn_id}
+    return {"env": {f"AIRFLOW_CONN_{conn_id.upper()}": config}, "lineage_conn_id": conn_id}
 
 
 def fill(root: Path, launches: int) -> None:
@@ -109,7 +109,7 @@ def cases(laboratory: Any, folder: Path, arguments: argparse.Namespace) -> Itera
     yield case("backend_down", DELIVERY, **connection(closed, "down"))
     with silent_server() as url:
         yield case("backend_hanging", DELIVERY, **connection(url, "hanging"))
-    yield case("listener_hanging", LISTENERS, job_status_listeners="bad_listeners.Sleeping")
+    yield case("listener_hanging", LISTENERS, lineage_listeners="bad_listeners.Sleeping")
     yield case("share_hanging", SHARE, can_hang=True)
     (folder / "launches").mkdir()
     fill(folder / "launches" / "lineage", arguments.launches)

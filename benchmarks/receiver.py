@@ -19,11 +19,13 @@ import argparse
 import gzip
 import multiprocessing
 import os
+import secrets
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -34,8 +36,8 @@ from uuid import uuid4
 from pairs import Taken, by_turns, parser
 
 from spark_lineage.collect.received_events import listener_transport
-from spark_lineage.collect.receiver import ENDPOINT, TOKEN_HEADER, Limits, token_of
-from spark_lineage.collect.receiver_server import OwnReceiver
+from spark_lineage.collect.receiver import ENDPOINT, TOKEN_HEADER, Limits, Receiver, token_of
+from spark_lineage.collect.receiver_server import bound, server_of
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.properties import LISTENER, PREFIX, UNUSED_FACETS
@@ -61,7 +63,24 @@ spark.stop()
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-def request(receiver: OwnReceiver, run_id: str, body: bytes, *, is_ndjson: bool) -> bytes:
+class Service:
+    """A receiver in a thread of this process, which keeps the events of a run in ``folder/<run id>.ndjson``."""
+
+    def __init__(self, folder: Path, limits: Limits | None = None) -> None:
+        self.secret = secrets.token_bytes(32)
+        self.receiver = Receiver(self.secret, lambda run_id: folder / f"{run_id}.ndjson", limits)
+        self._server, listening = server_of(self.receiver), bound("127.0.0.1", [0])
+        self.port = listening.getsockname()[1]
+        self._thread = threading.Thread(target=partial(self._server.run, sockets=[listening]), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End."""
+        self._server.should_exit = True
+        self._thread.join()
+
+
+def request(receiver: Service, run_id: str, body: bytes, *, is_ndjson: bool) -> bytes:
     """Return a whole request."""
     kind = "application/x-ndjson" if is_ndjson else "application/json"
     head = (
@@ -91,17 +110,15 @@ def throughput(folder: Path, connections: int, requests: int, depth: int, *, lin
     known = sorted((line for file in FIXTURES.glob("*.ndjson") for line in file.read_bytes().splitlines()), key=len)
     body = gzip.compress(b"\n".join([known[len(known) // 2]] * lines))
     # No driver sends as much: it waits for each answer.
-    receiver = OwnReceiver("127.0.0.1", [0], Limits(requests_a_second=sys.maxsize))
+    receiver = Service(folder, Limits(requests_a_second=sys.maxsize))
     runs = [str(uuid4()) for _ in range(connections)]
     context = multiprocessing.get_context("spawn")
     ready = context.Barrier(connections + 1)
-    port = int(receiver.url.rpartition(":")[2])
     each = requests // connections
     clients = []
     for run_id in runs:
-        receiver.expect(run_id, folder / f"{run_id}.ndjson")
         content = request(receiver, run_id, body, is_ndjson=lines > 1)
-        clients.append(context.Process(target=send, args=(port, content, each, depth, ready)))
+        clients.append(context.Process(target=send, args=(receiver.port, content, each, depth, ready)))
         clients[-1].start()
     ready.wait()
     began, cpu = time.perf_counter(), time.process_time()
@@ -122,12 +139,11 @@ def driver_figures(folder: Path, env: Mapping[str, str], jar: str, actions: int,
     run_id, receiver = str(uuid4()), None
     home = folder / run_id
     home.mkdir()
-    events = home / "events.ndjson"
+    events = home / f"{run_id}.ndjson"
     transport = {"type": "file", "location": str(events)}
     if is_received:
-        receiver = OwnReceiver("127.0.0.1", [0])
-        receiver.expect(run_id, events)
-        transport = listener_transport(receiver.url, receiver.secret, run_id)
+        receiver = Service(home)
+        transport = listener_transport(f"http://127.0.0.1:{receiver.port}", receiver.secret, run_id)
     conf = {
         "spark.ui.enabled": "false",
         "spark.extraListeners": LISTENER,
@@ -145,7 +161,7 @@ def driver_figures(folder: Path, env: Mapping[str, str], jar: str, actions: int,
     )
     if done.returncode:
         raise SystemExit(f"{done.stderr[-4000:]}\nthe driver failed")
-    if receiver is not None and receiver.end(run_id):
+    if receiver is not None and receiver.receiver.refused[run_id]:
         raise SystemExit("the receiver has refused events")
     if receiver is not None:
         receiver.close()

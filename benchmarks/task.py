@@ -50,7 +50,7 @@ from pairs import Round, Rounds, Taken, by_turns, parser
 
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.settings.places import DEFAULT_JAR
+from spark_lineage.settings.places import DEFAULT_JAR, jar_cache
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "programs" / "warehouse.py"
@@ -103,11 +103,11 @@ class Laboratory:
     @property
     def archived(self) -> dict[str, str]:
         """What names a jar cache of its own, with an archive: in that of the others, they would use it."""
-        return {"AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(self.folder / "archived")}
+        return {"XDG_CACHE_HOME": str(self.folder / "archived")}
 
     def warm(self) -> None:
         """Make the archive."""
-        shutil.copytree(self.env["AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR"], self.folder / "archived")
+        shutil.copytree(self.env["XDG_CACHE_HOME"], self.folder / "archived")
         command = [sys.executable, "-m", "spark_lineage.cli", "warm"]
         run_logged(command, {**self.env, **self.archived}, self.folder / "warm.log")
 
@@ -176,12 +176,12 @@ def laboratory(rows: int) -> Iterator[Laboratory]:
         if receiver.stdout is None:
             raise RuntimeError("The receiver has no output")
         url = f"http://127.0.0.1:{int(receiver.stdout.readline())}"
-        cache = folder.joinpath("jars")
+        cache = folder.joinpath("caches")
         env = environment(folder, url, cache)
         jar = resolve_jar(
             DEFAULT_JAR,
             installation=lambda: find_installation("spark-submit", env),
-            cache_dir=cache,
+            cache_dir=jar_cache({"XDG_CACHE_HOME": str(cache)}),
             timeout_seconds=300,
         )
         run_logged([sys.executable, "-m", "airflow", "db", "migrate"], env, folder / "airflow.log")
@@ -204,7 +204,7 @@ def environment(folder: Path, url: str, cache: Path) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__OPENLINEAGE__NAMESPACE": "benchmark",
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "http", "url": url}),
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(cache),
+        "XDG_CACHE_HOME": str(cache),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
     }
 

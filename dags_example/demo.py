@@ -113,7 +113,7 @@ def _environment(marquez: str, atlas: str, lake: Path) -> dict[str, str]:
         inherited["AIRFLOW_CONN_ATLAS"] = json.dumps(
             {"conn_type": "atlas", "host": _without_login(atlas), "login": login.username, "password": login.password}
         )
-        inherited["AIRFLOW__SPARK_LINEAGE__ATLAS_CONN_ID"] = "atlas"
+        inherited["AIRFLOW__SPARK_LINEAGE__LINEAGE_CONN_ID"] = "atlas"
     return inherited | {
         "PATH": path,
         "PYSPARK_PYTHON": sys.executable,

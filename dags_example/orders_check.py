@@ -33,5 +33,5 @@ with DAG(
         application=str(HERE / "spark_jobs" / "orders_check.py"),
         application_args=[f"{DATA}/orders.csv", "{{ params.lake }}"],
         # The DAGs folder is on the path of every task; a listener of yours is better in a package.
-        job_status_listeners=["example_listeners.FailureReport"],
+        lineage_listeners=["example_listeners.FailureReport"],
     )

@@ -96,11 +96,11 @@ def ran(
             rentgen.create_partitions(BACKFILLED.replace(day=1), BACKFILLED.replace(month=BACKFILLED.month + 1, day=1))
         env = {
             **fast_spark.env,
-            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(fast_spark.jar_cache),
+            "XDG_CACHE_HOME": str(fast_spark.caches),
             "SPARK_LINEAGE_EXAMPLE_LAKE": str(home / "lake"),
             "AIRFLOW__OPENLINEAGE__NAMESPACE": "demo",
             "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "file", "log_file_path": str(home / "event")}),
-            "AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_CONN_ID": ";".join(connections),
+            "AIRFLOW__SPARK_LINEAGE__LINEAGE_CONN_ID": ";".join(connections),
             "AIRFLOW__SPARK_LINEAGE__DELIVERY_TIMEOUT_SECONDS": "30",
             **{f"AIRFLOW_CONN_{name.upper()}": connection for name, connection in connections.items()},
         }

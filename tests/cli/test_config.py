@@ -27,7 +27,7 @@ class Listener: pass
 with DAG("orders"):
     LineageSparkSubmitOperator(
         task_id="load", application="x.py", conn_id="my_spark", lineage_dir="/mnt/{{ ds }}",
-        lineage_tags={"team": "finance"}, job_status_listeners=[Listener, "a.B"],
+        lineage_tags={"team": "finance"}, lineage_listeners=[Listener, "a.B"],
     )
     LineageSparkSubmitOperator.partial(task_id="many", application="x.py", granularity="path").expand(name=["a", "b"])
     SparkSubmitOperator(task_id="plain", application="x.py")
@@ -64,7 +64,7 @@ def rows(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
 
 def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
     extra = {
-        "granularity": "action",
+        "granularity": "path",
         "evidence": "listener",
         "lineage_dir": "/of/the/extra",
         "history_server_url": "http://history:18080",
@@ -77,9 +77,7 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
     env = {
         "AIRFLOW_CONN_MY_SPARK": json.dumps(connection),
         "AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": "/of/the/environment",
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": "",
         "AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_JAR": "https://me:hunter2-login@jars/x.jar?token=hunter2-parameter",
-        "XDG_CACHE_HOME": "/caches",
     }
     done = config("--dag", "orders", "--task", "load", "--json", env=env, cfg=cfg)
     assert done.returncode == 0, done.stderr
@@ -90,11 +88,10 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
     expected = {
         "lineage_dir": ("/mnt/{{ ds }}", "argument of the operator"),
         "lineage_tags": ({"team": "finance"}, "argument of the operator"),
-        "granularity": ("action", of_extra),
+        "granularity": ("path", of_extra),
         "evidence": ("listener", of_extra),
         "retention_days": (3.0, of_file),
         "outbox_dir": ("/of/the/environment", "environment variable AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"),
-        "jar_cache_dir": ("/caches/airflow-provider-spark-lineage", "default"),
         "delivery_timeout_seconds": (5.0, "default"),
         "hostnamePattern.prod": ("10\\..*", of_extra),
         "hostnameDefault": ("other", of_file),
@@ -104,7 +101,7 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
     assert found["openlineage_jar"]["value"].startswith("https://***@jars/x.jar?token=***")
     assert found["status_token"]["value"] == "***"
     assert [row["error"] for row in found.values() if row["error"]] == []
-    assert found["job_status_listeners"]["value"][0].endswith(".Listener")
+    assert found["lineage_listeners"]["value"][0].endswith(".Listener")
     assert json.loads(done.stdout)["notes"] == ["Templates are shown as they stand in the DAG: lineage_dir."]
 
 

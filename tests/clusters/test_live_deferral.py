@@ -61,7 +61,7 @@ ENDS = {{"long": {released!r}, "before": {released!r}, "after": {released!r}, "m
         "cleared": {released!r}, "collecting": {released!r}, "late": "killed", "fails": "exception"}}
 with DAG("deferred", start_date=datetime(2024, 1, 1), schedule=None, max_active_tasks=20):
     common = dict(
-        conn_id="spark_yarn", openlineage_conn_id="own", application={program!r}, conf={conf!r}, evidence="event_log",
+        conn_id="spark_yarn", lineage_conn_id="own", application={program!r}, conf={conf!r}, evidence="event_log",
         deferrable=True, retry_delay=timedelta(seconds=1), poll_interval_seconds=1,
     )
     for position, (name, end) in enumerate(ENDS.items()):

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,6 @@ import requests
 from fast_spark import JAVA_ENV
 from lineage_backends.hadoop import spark_properties
 from lineage_backends.history_server import history_server
-from lineage_backends.kafka import COORDINATES
-from lineage_backends.maven import jars
 from standalone_cluster import SMALL, StandaloneCluster, compiled, standalone_cluster
 
 if TYPE_CHECKING:
@@ -35,14 +32,12 @@ WAYS = {
     "history": {"collect": "history", "evidence": "event_log"},
     "receiver": {"collect": "receiver", "evidence": "listener"},
     "driver_log": {"collect": "driver_log", "evidence": "listener"},
-    # As the job's own transport is.
-    "kafka": {"collect": "auto", "evidence": "listener"},
 }
 # Each deploy mode and each way once, but for Kubernetes, which takes minutes to build, and for what a task is collected
 # by elsewhere: a directory and an event log. All the others are for the night.
 IN_TRUTH = {
     ("standalone cluster", "driver_log"),
-    ("yarn client", "kafka"),
+    ("yarn client", "directory"),
     ("yarn cluster", "history"),
     ("yarn cluster", "receiver"),
 }
@@ -130,27 +125,12 @@ def known_to_all(dataset: dict[str, Any]) -> dict[str, Any]:
     return {"namespace": dataset["namespace"], "name": dataset["name"], **same}
 
 
-@pytest.fixture
-def topic(request: pytest.FixtureRequest, way: str) -> tuple[dict[str, str], dict[str, Path]]:
-    """Properties and files of a job that writes its events to Kafka, where that is the way."""
-    if way != "kafka":
-        return {}, {}
-    broker = request.getfixturevalue("kafka")
-    prefix, serializer = "spark.openlineage.transport", "org.apache.kafka.common.serialization.StringSerializer"
-    own = {"bootstrap.servers": broker.open_bootstrap, "key.serializer": serializer, "value.serializer": serializer}
-    conf = {f"{prefix}.properties.{key}": value for key, value in own.items()}
-    conf |= {f"{prefix}.type": "kafka", f"{prefix}.topicName": broker.create_topic(f"modes-{uuid.uuid4().hex}", 3)}
-    (client,) = jars("kafka", COORDINATES).glob("kafka-clients-*.jar")
-    return conf, {"jars": client}
-
-
 @pytest.mark.parametrize(("mode", "way"), WAYS_OF_MODES)
 def test_the_event_is_the_same(
     real_spark: RealSpark,
     clusters: Clusters,
     program: Path,
     first: dict[str, Any],
-    topic: tuple[dict[str, str], dict[str, Path]],
     pods: Kubernetes | None,
     mode: str,
     way: str,
@@ -160,7 +140,7 @@ def test_the_event_is_the_same(
     env = clusters.hadoop.env
     # As a path: a standalone cluster's driver is handed none of the worker's own cache.
     jar = next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))
-    files = {"application": program, "openlineage_jar": jar, **topic[1]}
+    files = {"application": program, "openlineage_jar": jar}
     conf = {
         **spark_properties(real_spark.binaries / "python"),
         **SMALL,
@@ -168,7 +148,6 @@ def test_the_event_is_the_same(
         "spark.yarn.stagingDir": f"{hdfs}/modes/staging",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"{hdfs}/modes/logs",
-        **topic[0],
     }
     if pods is not None:
         connection = pods.connection(mode.split()[1], **connection["extra"])

@@ -26,7 +26,7 @@ from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limi
 pytest.importorskip("uvicorn")
 
 from spark_lineage.collect import receiver_server
-from spark_lineage.collect.receiver_server import KeptFiles, OwnReceiver, bound, own_receiver, server_of
+from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
 
 SECRET = b"planted-secret-of-the-receiver-1"
 RUN, OTHER = "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6b", "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6c"
@@ -298,44 +298,6 @@ def test_tls(serve: Serve, tmp_path: Path) -> None:
     with socket.create_connection(("127.0.0.1", client.port), timeout=5) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert b"HTTP" not in plain.recv(100)
-
-
-def test_the_process_has_one_receiver_for_its_tasks(tmp_path: Path) -> None:
-    one = own_receiver("127.0.0.1", [0])
-    assert own_receiver("127.0.0.1", [0]) is one
-    files = {run: tmp_path / f"{run}.ndjson" for run in (RUN, OTHER)}
-    for run, file in files.items():
-        one.expect(run, file)
-    client = Client(int(one.url.rpartition(":")[2]), tmp_path)
-    mine, others = token_of(one.secret, RUN), token_of(one.secret, OTHER)
-
-    def send(run: str, token: str) -> None:
-        for event in EVENTS:
-            assert client.status(event, run=run, token=token) == 201
-
-    sending = [threading.Thread(target=send, args=each) for each in ((RUN, mine), (OTHER, others))]
-    for each in sending:
-        each.start()
-    for each in sending:
-        each.join()
-    assert client.kept() == client.kept(OTHER)
-    assert client.kept().count(b"\n") == len(EVENTS)
-    assert client.status(EVENTS[0], token=others) == 401
-    assert client.status(b"no JSON", token=mine) == 400
-    assert (one.end(RUN), one.end(OTHER)) == (1, 0)
-    assert client.status(EVENTS[0], token=mine) == 404
-    one.close()
-
-
-def test_the_address_of_a_receiver_of_ones_own() -> None:
-    with bound("127.0.0.1", [0]) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(OSError, match="in use"):
-            OwnReceiver("127.0.0.1", [port])
-        own = OwnReceiver("localhost", [port, 0])
-    assert own.url.startswith("http://localhost:")
-    assert own.url != f"http://localhost:{port}"
-    own.close()
 
 
 def test_old_files_of_a_service_go(tmp_path: Path) -> None:

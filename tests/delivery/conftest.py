@@ -59,5 +59,5 @@ def shop(bench: Any, openlineage_backend: Any, warm_python: Any) -> Shop:
     shop = Shop(bench, warm_python)
     shop.connect("shop", openlineage_backend.url)
     bench.env["AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"] = str(shop.outbox)
-    bench.env["AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_CONN_ID"] = "shop"
+    bench.env["AIRFLOW__SPARK_LINEAGE__LINEAGE_CONN_ID"] = "shop"
     return shop

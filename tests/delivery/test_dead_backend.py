@@ -14,7 +14,7 @@ ENDS = ("COMPLETE", "COMPLETE", "FAIL", "COMPLETE", "ABORT", "COMPLETE", "COMPLE
 WAYS: dict[int, dict[str, Any]] = {
     2: {"exit_code": 1},
     4: {"signal_parent": signal.SIGUSR1},
-    6: {"granularity": "action"},
+    6: {"granularity": "path"},
     8: {"signal_parent": signal.SIGUSR2, "granularity": "path"},
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from lineage_backends.marquez_pages import MarquezPages, pages_after
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
@@ -36,38 +35,26 @@ def edges(pages: MarquezPages) -> tuple[set[str], set[str]]:
 
 def run_twice(shop: Any, first: Path, second: Path, **scenario: Any) -> tuple[set[str], set[str]]:
     """Run the task, and another try of it in the way of the scenario; give what the first one has read and written."""
-    arguments = {key: scenario[key] for key in ("start_datasets",) if key in scenario}
-    outcome = shop.run(lineage=[first], **arguments)
+    outcome = shop.run(lineage=[first])
     shop.run(task={"try_number": 2}, lineage=[second], **scenario)
     return set(outcome.names("inputs")), set(outcome.names("outputs"))
 
 
-@pytest.mark.parametrize(("setting", "keeps_outputs"), [("inputs", False), ("all", True)])
-def test_a_second_run_keeps_its_graph(shop: Any, openlineage_backend: Any, setting: str, keeps_outputs: bool) -> None:
-    inputs, outputs = run_twice(shop, EVENTS, EVENTS, start_datasets=setting, poll_interval_seconds=0.01)
+def test_a_second_run_keeps_its_inputs(shop: Any, openlineage_backend: Any) -> None:
+    inputs, outputs = run_twice(shop, EVENTS, EVENTS, poll_interval_seconds=0.01)
     *running, (end, pages) = steps(openlineage_backend, 2)
     assert running[0][0] == "START"
     for _, while_it_runs in running:
-        assert edges(while_it_runs) == (inputs, outputs if keeps_outputs else set())
+        assert edges(while_it_runs) == (inputs, set())
     assert (end, edges(pages)) == ("COMPLETE", (inputs, outputs))
 
 
-def test_without_it_there_is_no_graph_meanwhile(shop: Any, openlineage_backend: Any) -> None:
-    inputs, outputs = run_twice(shop, EVENTS, EVENTS, start_datasets="none")
-    (_, at_start), *_, (_, at_end) = steps(openlineage_backend, 2)
-    assert edges(at_start) == (set(), set())
-    assert edges(at_end) == (inputs, outputs)
-
-
-@pytest.mark.parametrize(("setting", "is_blamed"), [("inputs", False), ("all", True)])
-def test_a_run_that_failed_has_created_no_version_of_what_it_did_not_write(
-    shop: Any, openlineage_backend: Any, setting: str, is_blamed: bool
-) -> None:
-    _, outputs = run_twice(shop, EVENTS, OTHER, start_datasets=setting, exit_code=1)
+def test_a_run_that_failed_has_created_no_version_of_what_it_did_not_write(shop: Any, openlineage_backend: Any) -> None:
+    _, outputs = run_twice(shop, EVENTS, OTHER, exit_code=1)
     (_, pages) = steps(openlineage_backend, 2)[-1]
     run_id = openlineage_backend.events[-1]["run"]["runId"]
     created = {name for _, name in pages.named(run_id, "outputs")}
-    assert created & outputs == (outputs if is_blamed else set())
+    assert not created & outputs
     assert pages.runs[run_id].state == "FAILED"
 
 

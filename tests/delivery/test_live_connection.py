@@ -26,7 +26,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark, airflow
     with openlineage_backend() as backend:
         settings = {
             "AIRFLOW_CONN_MARQUEZ": to_marquez(backend),
-            "AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_CONN_ID": "marquez",
+            "AIRFLOW__SPARK_LINEAGE__LINEAGE_CONN_ID": "marquez",
         }
         with live_airflow(tmp_path_factory.mktemp("live"), settings, fast_spark, airflow_database) as airflow:
             ran = Ran(airflow, backend)

@@ -42,21 +42,6 @@ def test_a_start_repeats_the_inputs_of_the_last_end(shop: Any, openlineage_backe
     assert names(again.last["at_start"], "inputs") == first.names("inputs")
 
 
-def test_a_start_may_repeat_the_outputs_too(shop: Any, openlineage_backend: Any) -> None:
-    first = shop.run(lineage=[EVENTS], start_datasets="all")
-    run_again(shop, lineage=[EVENTS], start_datasets="all")
-    begun = starts(openlineage_backend)[-1]
-    assert names(begun, "outputs") == first.names("outputs")
-    assert all("schema" in one["facets"] and "columnLineage" not in one["facets"] for one in begun["outputs"])
-
-
-def test_a_start_may_repeat_nothing(shop: Any, openlineage_backend: Any) -> None:
-    shop.run(lineage=[EVENTS])
-    again = run_again(shop, lineage=[EVENTS], start_datasets="none")
-    begun = starts(openlineage_backend)[-1]
-    assert names(begun, "inputs") == names(begun, "outputs") == names(again.last["at_start"], "inputs") == []
-
-
 def test_a_stream_goes_on_with_both_sides(shop: Any, openlineage_backend: Any) -> None:
     first = shop.run(lineage=[STREAM], exit_code=1)
     again = run_again(shop, lineage=[STREAM])

@@ -136,7 +136,7 @@ def test_child_runs_are_sent_and_kept(shop: Any, openlineage_backend: Any) -> No
 
 def test_several_connections_each_in_its_namespace(shop: Any, openlineage_backend: Any) -> None:
     shop.connect("other", openlineage_backend.url.replace("127.0.0.1", "localhost"), namespace="elsewhere")
-    shop.run(lineage=[EVENTS], openlineage_conn_id=["shop", "other", "shop"])
+    shop.run(lineage=[EVENTS], lineage_conn_id=["shop", "other", "shop"])
     assert sorted(types(openlineage_backend)) == ["COMPLETE", "COMPLETE", "START", "START"]
     namespaces = [event["job"]["namespace"] for event in openlineage_backend.events]
     assert sorted(namespaces) == ["airflow-of-the-test"] * 2 + ["elsewhere"] * 2
@@ -175,7 +175,7 @@ def test_what_a_backend_refuses_is_said_and_kept(shop: Any, openlineage_backend:
 
 
 def test_a_connection_that_is_not_there_costs_no_event(shop: Any, openlineage_backend: Any) -> None:
-    outcome = shop.run(lineage=[EVENTS], openlineage_conn_id="later")
+    outcome = shop.run(lineage=[EVENTS], lineage_conn_id="later")
     assert outcome.error is None
     assert "The events for the connection later wait in the outbox" in outcome.printed
     shop.connect("later", openlineage_backend.url)

@@ -121,9 +121,6 @@ def test_one_backend_under_two_names(setup: Any, openlineage: Any, monkeypatch: 
     assert second[1].startswith("the connection brokers and the connection one_broker lead to the same backend")
     assert {first[0], second[0]} == {"warning"}
 
-    (raw,) = check_same_backend(setup(driver_openlineage_conn_id="marquez"))
-    assert "its jobs of single actions appear there beside the one job of the task" in raw.text
-
 
 def test_a_command_of_the_section_stops_all_settings(setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__LINEAGE_DIR_CMD", "echo /tmp")

@@ -14,6 +14,7 @@ import pytest
 
 from spark_lineage.deliver.outbox.outbox import Outbox
 from spark_lineage.deliver.transports.opening import make_transport
+from spark_lineage.doctor import directories
 from spark_lineage.doctor.directories import check_lineage_directory, check_outbox
 
 
@@ -95,7 +96,9 @@ def event(kind: str = "COMPLETE") -> bytes:
     return json.dumps({**content, "run": run, "job": job, "inputs": [], "outputs": []}).encode()
 
 
-def test_events_that_wait_and_an_outbox_that_is_nearly_full(setup: Any, tmp_path: Path) -> None:
+def test_events_that_wait_and_an_outbox_that_is_nearly_full(
+    setup: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     outbox = Outbox(tmp_path / "out")
     for _ in range(3):
         outbox.put("marquez", event())
@@ -103,8 +106,9 @@ def test_events_that_wait_and_an_outbox_that_is_nearly_full(setup: Any, tmp_path
     _, waiting = told(check_outbox(setup()))
     assert waiting[0] == "ok"
     assert waiting[1].startswith("3 events wait for marquez, the oldest since 20")
-    assert told(check_outbox(setup(outbox_max_bytes=size * 1.1)))[-1][0] == "warning"
-    assert told(check_outbox(setup(outbox_max_bytes=size)))[-1][0] == "problem"
+    for limit, level in ((size * 1.1, "warning"), (size, "problem")):
+        monkeypatch.setattr(directories, "DEFAULT_BYTES", limit)
+        assert told(check_outbox(setup()))[-1][0] == level
     assert [one.waiting for one in outbox.destinations()] == [3]
     outbox.close()
 

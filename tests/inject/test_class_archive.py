@@ -24,6 +24,7 @@ from spark_lineage.inject.jar import cache_folder
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import LISTENER, SubmitArguments
 from spark_lineage.settings import Settings
+from spark_lineage.settings.places import jar_cache
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
@@ -79,7 +80,7 @@ class Place:
         """The options of the driver, None where nothing is changed."""
         arguments = SubmitArguments({}, driver_class_path=self.listener if class_path is None else class_path)
         prepared = Prepared(arguments, None, mode, properties, env={"OTHER": "kept"})
-        env = use_archive(prepared, self.submitter, Settings(), LOG).env
+        env = use_archive(prepared, self.submitter, LOG).env
         assert env["OTHER"] == "kept"
         return env.get(OPTIONS)
 
@@ -310,8 +311,7 @@ class Driver:
 def test_a_driver_starts_from_what_warm_has_kept(
     bench: Bench, fast_spark: FastSpark, tmp_path: Path, *, is_thorough: bool
 ) -> None:
-    cache = tmp_path / "jars"
-    folder = cache_folder(cache)
+    folder = cache_folder(jar_cache({"XDG_CACHE_HOME": str(tmp_path)}))
     folder.mkdir(parents=True, mode=0o700)
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     spark = find_installation("spark-submit", {"PATH": path})
@@ -323,7 +323,7 @@ def test_a_driver_starts_from_what_warm_has_kept(
         "SPARK_HOME": str(spark.home),
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(cache),
+        "XDG_CACHE_HOME": str(tmp_path),
     }
     warm = [sys.executable, "-m", "spark_lineage.cli", "warm"]
     own = {**os.environ, **env, "AIRFLOW_HOME": str(tmp_path / "airflow")}

@@ -59,20 +59,6 @@ def test_in_cluster_mode_no_jar_is_told_that_the_driver_may_not_find(
                 prepare(SubmitArguments(conf), submitter, Settings(openlineage_jar=spec), lineage)
 
 
-@pytest.mark.parametrize("users", ["file", "conf", ""])
-def test_what_the_user_redacts_stays_beside_a_transport_of_the_driver(tmp_path: Path, users: str) -> None:
-    key = "spark.redaction.regex"
-    file = tmp_path / "spark.conf"
-    file.write_text(f"{key} theirs\n" if users == "file" else "")
-    listener = Settings(openlineage_jar="local:///opt/openlineage-spark.jar")
-    submitter = Submitter("local", "spark-submit", {"PATH": str(tmp_path)}, str(file), [], lambda _: "client")
-    lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
-    transport = {"spark.openlineage.transport.type": "console", key: "ours"}
-    user = SubmitArguments({key: "theirs"} if users == "conf" else {})
-    conf = prepare(user, submitter, listener, lineage, transport).arguments.conf
-    assert conf.get(key) == {"file": None, "conf": "theirs", "": "ours"}[users]
-
-
 def test_a_renamed_listener_of_the_users_is_not_doubled(tmp_path: Path) -> None:
     renamed = tmp_path / "renamed.jar"
     with zipfile.ZipFile(renamed, "w") as archive:

@@ -37,7 +37,7 @@ def told(bench: Any, listeners: list[str]) -> tuple[Any, list[dict[str, Any]]]:
     outcome = bench.run(
         lineage=[EVENTS],
         conf={"spark.eventLog.enabled": "true", "spark.eventLog.dir": str(bench.root / "logs")},
-        job_status_listeners=listeners,
+        lineage_listeners=listeners,
         listener_timeout_seconds=TIMEOUT_SECONDS,
     )
     assert outcome.error is None, outcome.printed[-3000:]

@@ -76,9 +76,9 @@ def test_listeners_are_taken_as_they_are(package: str, context: ListenerContext)
 )
 def test_an_error_says_what_where_and_what_to_do(package: str, context: ListenerContext, path: str, what: str) -> None:
     with pytest.raises(ListenerError) as raised:
-        make_listener(path, context, setting="job_status_listeners")
+        make_listener(path, context)
     text = str(raised.value)
-    assert text.startswith(f"job_status_listeners names {path}")
+    assert text.startswith(f"lineage_listeners names {path}")
     assert what in text
     assert "; " in text
 

@@ -76,12 +76,8 @@ def story(job_events: JobEvents) -> Story:
 
 @pytest.fixture
 def opened(context: ListenerContext, job_events: JobEvents) -> Any:
-    def opened(job_status: Any = (), catalog_modification: Any = (), seconds: float = GUARD_SECONDS) -> Any:
-        settings = Settings(
-            job_status_listeners=tuple(job_status),
-            catalog_modification_listeners=tuple(catalog_modification),
-            listener_timeout_seconds=seconds,
-        )
+    def opened(listeners: Any = (), seconds: float = GUARD_SECONDS) -> Any:
+        settings = Settings(lineage_listeners=tuple(listeners), listener_timeout_seconds=seconds)
         return Notifications(context, job_events, settings)
 
     return opened
@@ -99,19 +95,18 @@ def test_without_listeners_there_is_no_thread(opened: Any, job_events: JobEvents
     assert notifications.close() == ()
 
 
-def test_each_kind_of_listener_is_told_its_kind_of_event(opened: Any, job_events: JobEvents) -> None:
-    of_jobs, of_catalogs, of_both = Keeping(), Keeping(), Keeping()
+def test_each_listener_gets_events_of_the_job_and_of_catalogs_in_order(opened: Any, job_events: JobEvents) -> None:
+    listeners = Keeping(), Keeping()
     change = CatalogChange("DROP", "TABLE", DatasetName("file", "/wh/t"), "db.t", datetime(2024, 1, 31, tzinfo=UTC))
     created = job_events.created({})
     (dropped,) = job_events.catalog(TaskLineage("COMPLETE", catalog_changes=(change,)))
-    notifications = opened([of_jobs, of_both], [of_catalogs, of_both])
-    assert notifications._job_status
+    notifications = opened(listeners)
+    assert running()
     notifications.put(created)
     notifications.put(dropped)
     counts = notifications.close()
-    assert (of_jobs.told, of_catalogs.told) == ([created], [dropped])
-    assert set(map(id, of_both.told)) == {id(created), id(dropped)}
-    assert [each.delivered for each in counts] == [1, 1, 1, 1]
+    assert [each.told for each in listeners] == [[created, dropped], [created, dropped]]
+    assert [each.delivered for each in counts] == [2, 2]
     assert not running()
 
 
@@ -230,13 +225,13 @@ def test_one_that_cannot_be_had_is_named_and_the_others_are_told(
     counts = notifications.close()
     assert len(keeping.told) == 1
     assert [each.failed for each in counts] == [1, 0]
-    assert "job_status_listeners names no.such.Listener, which cannot be imported on this worker" in logged.text
+    assert "lineage_listeners names no.such.Listener, which cannot be imported on this worker" in logged.text
 
 
 def test_what_names_no_listener_is_named(opened: Any, logged: pytest.LogCaptureFixture) -> None:
-    opened([object()], [7]).close()
-    assert "job_status_listeners names builtins.object, which made no listener of a context (TypeError: " in logged.text
-    assert "catalog_modification_listeners names builtins.int, which made no listener" in logged.text
+    opened([object(), 7]).close()
+    assert "lineage_listeners names builtins.object, which made no listener of a context (TypeError: " in logged.text
+    assert "lineage_listeners names builtins.int, which made no listener" in logged.text
 
 
 def test_a_host_without_threads_left_is_no_trouble_of_the_task(

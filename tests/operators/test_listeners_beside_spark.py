@@ -35,14 +35,13 @@ def task(task_id, **arguments):
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
         }},
-        catalog_modification_listeners=RECORDING,
         listener_timeout_seconds={seconds},
         **arguments,
     )
 
 with DAG("listeners", start_date=datetime(2024, 1, 1), schedule=None):
     bad = ["bad_listeners.Sleeping", "bad_listeners.Raising", "bad_listeners.Flooded"]
-    task("alone", job_status_listeners=RECORDING) >> task("beside", job_status_listeners=[*bad, RECORDING])
+    task("alone", lineage_listeners=RECORDING) >> task("beside", lineage_listeners=[*bad, RECORDING])
 """
 
 pytestmark = [pytest.mark.spark, pytest.mark.truth]

@@ -64,7 +64,7 @@ def home(executing_airflow: Any, background: Any, jar_url: str) -> Path:
     env = executing_airflow.env | {
         "AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_JAR": jar_url,
         "AIRFLOW__SPARK_LINEAGE__EVIDENCE": "both",
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(home / "mapped-jars"),
+        "XDG_CACHE_HOME": str(home / "mapped-jars"),
     }
     (home / "dags" / "mapped.py").write_text(DAG.format(home=str(home), program=str(PROGRAM)))
     background.logs.append((home / "logs" / "dag_id=mapped", "**/*.log"))

@@ -27,7 +27,8 @@ def task(mode, **arguments):
     )
 
 with DAG("modes", start_date=datetime(2024, 1, 1), schedule=None, tags=["nightly"]):
-    task("success", lineage_tags={{"team": "sales"}}, lineage_namespace="{{{{ dag.dag_id }}}}-cluster")
+    namespace = {{"spark.openlineage.namespace": "{{{{ dag.dag_id }}}}-cluster"}}
+    task("success", lineage_tags={{"team": "sales"}}, conf=namespace)
     task("own", conf={{
         "spark.openlineage.transport.type": "file",
         "spark.openlineage.transport.location": HOME + "/own.ndjson",

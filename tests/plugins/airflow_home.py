@@ -112,7 +112,7 @@ def _airflow(home: Path, database: Path, fast_spark: FastSpark, python: WarmPyth
             "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
                 {"type": "file", "log_file_path": str(home / "events.ndjson"), "append": True}
             ),
-            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(fast_spark.jar_cache),
+            "XDG_CACHE_HOME": str(fast_spark.caches),
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
         }
     )

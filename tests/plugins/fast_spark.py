@@ -22,7 +22,7 @@ import pytest
 from spark_lineage.inject.class_archive import PROGRAM
 from spark_lineage.inject.installation import SparkInstallation, find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.settings.places import DEFAULT_JAR
+from spark_lineage.settings.places import DEFAULT_JAR, jar_cache
 
 LIMIT_SECONDS = 600
 # A JVM that lives for seconds is not worth optimizing for. It need not say that it has no use for an archive.
@@ -41,13 +41,18 @@ JAVA_ENV = {
 
 @dataclass(frozen=True)
 class FastSpark:
-    """What to add to the environment of ``spark-submit``, and ``jar_cache``, where the listener is to be taken from.
+    """What to add to the environment of ``spark-submit``, and ``caches`` (``XDG_CACHE_HOME``), which has the listener.
 
     An archive takes as long as ten drivers to make: it is made when it is asked for.
     """
 
-    jar_cache: Path
+    caches: Path
     _make: Callable[[str], Path]
+
+    @property
+    def jar_cache(self) -> Path:
+        """Where jars that were resolved lie."""
+        return jar_cache({"XDG_CACHE_HOME": str(self.caches)})
 
     @cached_property
     def env(self) -> dict[str, str]:
@@ -76,7 +81,7 @@ def fast_spark(request: pytest.FixtureRequest) -> FastSpark:
     jar = resolve_jar(
         DEFAULT_JAR,
         installation=lambda: installation,
-        cache_dir=cache / "jars",
+        cache_dir=jar_cache({"XDG_CACHE_HOME": str(cache)}),
         timeout_seconds=LIMIT_SECONDS,
     )
     classes = cache / _key(env, installation, Path(jar))
@@ -95,7 +100,7 @@ def fast_spark(request: pytest.FixtureRequest) -> FastSpark:
                 partial.rename(classes / name)
         return classes / name / "classes.jsa"
 
-    return FastSpark(cache / "jars", make)
+    return FastSpark(cache, make)
 
 
 def _using(archive: Path) -> dict[str, str]:

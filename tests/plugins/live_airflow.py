@@ -242,7 +242,7 @@ def live_airflow(folder: Path, settings: Mapping[str, str], spark: FastSpark, da
         worker |= {
             **spark.env,
             **waiting_connection(live, worker),
-            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(spark.jar_cache),
+            "XDG_CACHE_HOME": str(spark.caches),
             "AIRFLOW_HOME": str(worker_home),
             "WORKER_DISK": str(disk),
             "WORKER_NAME": "worker.example.com",

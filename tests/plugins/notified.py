@@ -12,5 +12,5 @@ def notified(bench: Any, **arguments: Any) -> tuple[Any, list[dict[str, Any]]]:
     """Return the outcome of a task, and what its listeners were told."""
     path = bench.root / "notified.ndjson"
     bench.connection["extra"] = {**bench.connection.get("extra", {}), "ndjson_listener_path": str(path)}
-    outcome = bench.run(job_status_listeners=NDJSON, catalog_modification_listeners=[NDJSON], **arguments)
+    outcome = bench.run(lineage_listeners=NDJSON, **arguments)
     return outcome, [json.loads(line) for line in path.read_text().splitlines()]

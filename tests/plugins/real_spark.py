@@ -54,7 +54,7 @@ class RealSpark:
             "SPARK_HOME": str(self.installation().home),
             "PYSPARK_PYTHON": str(self.binaries / "python"),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(self.fast.jar_cache),
+            "XDG_CACHE_HOME": str(self.fast.caches),
             **self.bench.env,
         }
         self.bench.limit_seconds = LIMIT_SECONDS

@@ -102,7 +102,7 @@ with DAG(
             env_vars={{"DB_PASSWORD": "{environment of the hook}"}},
             lineage_tags={{"api_key": "{tag of the lineage}"}},
             inlets=[Asset("s3://bucket/orders?password={inlet}")],
-            job_status_listeners=["spark_lineage.listeners.ndjson_listener.NdjsonListener"],
+            lineage_listeners=["spark_lineage.listeners.ndjson_listener.NdjsonListener"],
             {more}
         )
 """
@@ -133,7 +133,7 @@ def ran(airflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Ran:
         paths=[str(own / "orders.csv"), str(own / "out")],
         arguments=[f"planted_{name}={text}" for name, text in (PRINTED | turned).items()],
         properties=str(own / "spark.properties"),
-        more='openlineage_conn_id="backend",',
+        more='lineage_conn_id="backend",',
         **SECRETS,
     )
     (home / "dags" / "planted.py").write_text(source)

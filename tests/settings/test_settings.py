@@ -17,10 +17,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "lineage_required": (("true", True), ("complete", "complete"), ("false", False)),
     "lineage_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
     "openlineage_jar": (("/a.jar", "/a.jar"), ("http://b/b.jar", "http://b/b.jar"), ("g:a_{scala}:1", "g:a_{scala}:1")),
-    "jar_cache_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
     "jar_timeout_seconds": (("1", 1.0), ("2.5", 2.5), (" 3e2 ", 300.0)),
-    "lineage_namespace": (("a", "a"), ("b", "b"), ("c", "c")),
-    "lineage_job_name": (("a", "a"), ("b", "b"), ("c", "c")),
     "lineage_tags": (("a:1", {"a": "1"}), ("b", {"b": ""}), ('{"c": "3"}', {"c": "3"})),
     "retention_days": (("1", 1.0), ("0.5", 0.5), ("365", 365.0)),
     "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
@@ -28,26 +25,18 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
     "collect": (("history", "history"), ("directory", "directory"), ("event_log", "event_log")),
     "receiver_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
-    "receiver_host": (("a", "a"), ("b", "b"), ("c", "c")),
-    "receiver_ports": (("1", (1,)), ("47000 - 47002", (47000, 47001, 47002)), ("65535", (65535,))),
     "evidence": (("both", "both"), ("listener", "listener"), ("event_log", "event_log")),
-    "start_datasets": (("all", "all"), ("none", "none"), ("inputs", "inputs")),
-    "granularity": (("path", "path"), ("action", "action"), ("task", "task")),
+    "granularity": (("path", "path"), ("task", "task"), ("path", "path")),
     "map_index_in_job_name": (("true", True), ("false", False), ("true", True)),
     "max_event_bytes": (("1e5", 1e5), ("2", 2.0), ("500000", 5e5)),
     "emit_assets": (("true", True), ("false", False), ("true", True)),
-    "job_status_listeners": (("a.B", ("a.B",)), ("a.B; c.D;", ("a.B", "c.D")), (" c.D ", ("c.D",))),
-    "catalog_modification_listeners": (("a.B;c.D", ("a.B", "c.D")), ("a.B", ("a.B",)), ("c.D", ("c.D",))),
+    "lineage_listeners": (("a.B", ("a.B",)), ("a.B; c.D;", ("a.B", "c.D")), (" c.D ", ("c.D",))),
     "listener_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
-    "openlineage_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
-    "atlas_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
-    "driver_openlineage_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
+    "lineage_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
     "lineage_url": (("http://a/{job}", "http://a/{job}"), ("b", "b"), ("c", "c")),
-    "lineage_tab_bytes": (("0", 0.0), ("1e5", 1e5), ("200000", 2e5)),
     "policy_rules": (("tag:a", ("tag:a",)), ("!dag:b_*; conn:c;", ("!dag:b_*", "conn:c")), (" pool:d ", ("pool:d",))),
     "delivery_timeout_seconds": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
     "outbox_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
-    "outbox_max_bytes": (("1e5", 1e5), ("2", 2.0), ("500000", 5e5)),
     "redaction_patterns": (("A-[0-9]+", ("A-[0-9]+",)), ("a{2,}\n b;c \n", ("a{2,}", "b;c")), ("(?i)d", ("(?i)d",))),
 }
 # Empty text stands for what only the place of its use can tell.
@@ -56,10 +45,7 @@ DEFAULTS = {
     "lineage_required": False,
     "lineage_dir": "",
     "openlineage_jar": "",
-    "jar_cache_dir": "",
     "jar_timeout_seconds": 120.0,
-    "lineage_namespace": "",
-    "lineage_job_name": "",
     "lineage_tags": {},
     "retention_days": 30.0,
     "poll_interval_seconds": 5.0,
@@ -67,26 +53,18 @@ DEFAULTS = {
     "tracking_interval_seconds": 3600.0,
     "collect": "auto",
     "receiver_conn_id": "",
-    "receiver_host": "",
-    "receiver_ports": (),
     "evidence": "auto",
-    "start_datasets": "inputs",
     "granularity": "task",
     "map_index_in_job_name": False,
     "max_event_bytes": 1e6,
     "emit_assets": False,
-    "job_status_listeners": (),
-    "catalog_modification_listeners": (),
+    "lineage_listeners": (),
     "listener_timeout_seconds": 5.0,
-    "openlineage_conn_id": (),
-    "atlas_conn_id": (),
-    "driver_openlineage_conn_id": "",
+    "lineage_conn_id": (),
     "lineage_url": "",
-    "lineage_tab_bytes": 48000.0,
     "policy_rules": (),
     "delivery_timeout_seconds": 5.0,
     "outbox_dir": "",
-    "outbox_max_bytes": 5e8,
     "redaction_patterns": (),
 }
 BOOLEANS = ["lineage_enabled", "map_index_in_job_name", "emit_assets"]
@@ -96,20 +74,14 @@ NUMBERS = [
     "poll_interval_seconds",
     "tracking_interval_seconds",
     "max_event_bytes",
-    "outbox_max_bytes",
 ]
-WAITS = ["collect_timeout_seconds", "listener_timeout_seconds", "delivery_timeout_seconds", "lineage_tab_bytes"]
-LISTENERS = ["job_status_listeners", "catalog_modification_listeners"]
-LISTS = ["openlineage_conn_id", "atlas_conn_id", "redaction_patterns"]
+WAITS = ["collect_timeout_seconds", "listener_timeout_seconds", "delivery_timeout_seconds"]
+LISTENERS = ["lineage_listeners"]
+LISTS = ["lineage_conn_id", "redaction_patterns"]
 TEXTS = [
     "lineage_dir",
     "openlineage_jar",
-    "jar_cache_dir",
-    "lineage_namespace",
-    "lineage_job_name",
-    "driver_openlineage_conn_id",
     "receiver_conn_id",
-    "receiver_host",
     "outbox_dir",
     "lineage_url",
 ]
@@ -125,7 +97,7 @@ def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
     assert names == set(VALUES) == set(DEFAULTS) == {
         *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity",
-        "lineage_required", "start_datasets", "evidence", "collect", "receiver_ports", "policy_rules",
+        "lineage_required", "evidence", "collect", "policy_rules",
     }  # fmt: skip
 
 
@@ -257,7 +229,7 @@ BAD = [
     *((name, value, "give a number from 0 on") for name in WAITS for value in NO_NUMBERS),
     *((name, value, "give text") for name in TEXTS for value in (7, ["x"], {"a": "b"}, True)),
     *(("lineage_tags", value, "give a mapping") for value in (7, True, 1.5)),
-    *(("openlineage_conn_id", value, "give the id of a connection") for value in (7, [7], {"a": "b"}, True)),
+    *(("lineage_conn_id", value, "give the id of a connection") for value in (7, [7], {"a": "b"}, True)),
     *(("redaction_patterns", value, "not a list of regular expressions") for value in (7, [7], {"a": "b"}, True)),
     *(("redaction_patterns", value, "unusable in line 2: ") for value in ("a\n(", ["a", "(?<=x)y"], "a\nb*")),
     ("lineage_tags", '{"team": ', "not a JSON object"),
@@ -285,7 +257,7 @@ def test_a_bad_value_is_named_with_its_place_and_what_fits(name: str, value: obj
 def test_an_error_shows_no_secret() -> None:
     for name, value in (
         ("retention_days", "password=hunter2"),
-        ("openlineage_conn_id", ["http://me:hunter2@host", 7]),
+        ("lineage_conn_id", ["http://me:hunter2@host", 7]),
         ("redaction_patterns", "hunter2("),
     ):
         with pytest.raises(SettingError) as raised:
@@ -294,14 +266,14 @@ def test_an_error_shows_no_secret() -> None:
 
 
 def test_each_tells_its_place() -> None:
-    option = {"retention_days": "9", "jar_cache_dir": "", "evidence": "maybe"}.get
+    option = {"retention_days": "9", "openlineage_jar": "", "evidence": "maybe"}.get
     each = {one.name: one for one in Settings.each({"lineage_dir": "/a"}, {"granularity": "path"}, option)}
 
     assert list(each) == [setting.name for setting in fields(Settings)]
     assert each["lineage_dir"] == Settled("lineage_dir", "/a", "argument")
     assert each["granularity"] == Settled("granularity", "path", "extra")
     assert each["retention_days"] == Settled("retention_days", 9.0, "section")
-    assert each["jar_cache_dir"] == Settled("jar_cache_dir", "", "default")
+    assert each["openlineage_jar"] == Settled("openlineage_jar", "", "default")
     bad = each["evidence"]
     assert (bad.value, bad.place) == ("maybe", "section")
     assert bad.error.startswith("[spark_lineage] evidence is 'maybe'; give one of auto, both, event_log, listener")
@@ -333,12 +305,6 @@ def test_lineage_is_required_whatever_is_wrong_with_other_settings(monkeypatch: 
     assert TaskSettings({"lineage_required": True}, "spark_default").is_required()
     assert TaskSettings({"lineage_required": "complete"}, "spark_default").is_required()
     assert not TaskSettings({}, "spark_default").is_required()
-
-
-@pytest.mark.parametrize("value", ["x", "0", "1-", "-1", "9-3", "47000-65536", "1.5", [1]])
-def test_ports_that_are_none(value: object) -> None:
-    with pytest.raises(SettingError, match="give a port, or a range"):
-        resolve({}, {"receiver_ports": value})
 
 
 @pytest.mark.parametrize("value", ["finance", "tags:a", "tag:", "dag:a;!!tag:b", 1])

@@ -75,7 +75,6 @@ def test_what_the_user_set_survives(bench: Any) -> None:
         packages="org.example:thing:1.0",
         driver_class_path="/opt/conf",
         executor_memory="2g",
-        lineage_job_name="ours",
     )
     argv, told = outcome.command["argv"], outcome.command["conf"]
     assert told["spark.sql.shuffle.partitions"] == "4"

@@ -32,7 +32,7 @@ def written(bench: Any, name: str, *, lines: int | None = None) -> Path:
 
 def run(bench: Any, url: str, extra: dict[str, Any] | None = None, **arguments: Any) -> Any:
     bench.env |= {
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "no-jars"),
+        "XDG_CACHE_HOME": str(bench.root / "no-jars"),
         "DEFAULT_ARTIFACT_REPOSITORY": NOBODY,
     }
     arguments = {"openlineage_jar": None, "lineage_dir": None, "lineage_required": True, **arguments}

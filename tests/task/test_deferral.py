@@ -93,7 +93,7 @@ def sent(bench: Any, tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
 
 
 def test_the_start_is_sent_once(submit: Callable[..., Any], sent: Callable[[], Any]) -> None:
-    outcome = submit("yarn", ["SUCCEEDED"], openlineage_conn_id="backend", lineage=[EVENTS])
+    outcome = submit("yarn", ["SUCCEEDED"], lineage_conn_id="backend", lineage=[EVENTS])
     assert outcome.error is None
     assert [one["eventType"] for one in sent() if one["eventType"] != "RUNNING"] == ["START", "COMPLETE"]
     assert len({one["run"]["runId"] for one in sent()}) == 1
@@ -104,7 +104,7 @@ def test_what_was_read_so_far_is_sent_while_the_driver_runs(
     submit: Callable[..., Any], sent: Callable[[], Any], master: str, word: str
 ) -> None:
     intervals = {"tracking_interval_seconds": 0.01, "poll_interval_seconds": 0.5}
-    outcome = submit(master, ["RUNNING"] * 9 + [word], openlineage_conn_id="backend", lineage=[EVENTS], **intervals)
+    outcome = submit(master, ["RUNNING"] * 9 + [word], lineage_conn_id="backend", lineage=[EVENTS], **intervals)
     assert outcome.error is None, outcome.printed
     start, *running, end = sent()
     assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")

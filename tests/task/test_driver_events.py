@@ -1,17 +1,13 @@
-"""Tasks whose events come from the driver's log or from a topic of Kafka; real clusters are in ``tests/clusters``."""
+"""Tasks whose events come from the driver's log; real clusters are in ``tests/clusters``."""
 
 from __future__ import annotations
 
-import json
 import logging
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cluster_manager import APPLICATION_ID, Cluster
-from lineage_backends.kafka import COORDINATES
-from lineage_backends.maven import jars
 
 from spark_lineage.launch.launch import Launch, LostTry, TaskKey
 from spark_lineage.recover.recovery import recover
@@ -20,21 +16,11 @@ from spark_lineage.settings.places import Places
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lineage_backends.kafka import Kafka
-    from real_spark import RealSpark
 
 LOG = Path(__file__).parents[1] / "fixtures" / "driver_logs" / "plain.log"
 RUN = "01900000-0000-7000-8000-000000000001"
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 PREFIX = "spark.openlineage.transport."
-PROGRAM = """
-import sys
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.getOrCreate()
-orders = spark.read.option("header", True).csv(sys.argv[1] + "/orders.csv")
-orders.where("amount > 10").write.parquet(sys.argv[1] + "/big")
-spark.stop()
-"""
 LINE = f"INFO YarnClientImpl: Submitted application {APPLICATION_ID}"
 
 
@@ -109,23 +95,14 @@ def test_in_client_mode_the_log_is_that_of_the_task(bench: Any) -> None:
     assert "The driver runs on this machine" in outcome.printed
 
 
-@pytest.mark.parametrize(
-    ("conf", "said"),
-    [
-        ({}, "names no topic or no bootstrap.servers"),
-        ({"topicName": "events", "properties.bootstrap.servers": "127.0.0.1:1"}, "the Kafka topic events"),
-    ],
-)
-def test_a_topic_that_cannot_be_read_costs_no_more_than_the_listener(
-    bench: Any, conf: dict[str, str], said: str
-) -> None:
-    conf = {f"{PREFIX}{key}": value for key, value in {"type": "kafka", **conf}.items()}
+def test_a_job_that_writes_its_events_to_kafka_keeps_that_and_has_the_log_alone(bench: Any) -> None:
+    conf = {f"{PREFIX}type": "kafka", f"{PREFIX}topicName": "events"}
     outcome = bench.run(conf=conf)
     assert outcome.error is None
-    assert said in outcome.printed
-    assert "not by kafka" in outcome.printed
-    assert "a form that a second one cannot be added to" in outcome.printed
+    assert "transport to Kafka stays its only one" in outcome.printed
+    assert "Lineage comes from Spark's event log" in outcome.printed
     assert outcome.command["conf"][f"{PREFIX}type"] == "kafka"
+    assert "spark.extraListeners" not in outcome.command["conf"]
 
 
 def test_a_lost_try_has_what_its_driver_has_printed(tmp_path: Path) -> None:
@@ -145,42 +122,3 @@ def test_a_lost_try_has_what_its_driver_has_printed(tmp_path: Path) -> None:
     assert found.counts.sources == {"driver_log"}
     assert [one.dataset.name for one in found.lineage.outputs] == ["/data/lab/big"]
     assert found.lineage.state == "COMPLETE"
-
-
-@pytest.mark.spark
-@pytest.mark.truth
-def test_events_come_from_the_topic_of_a_connection(real_spark: RealSpark, kafka: Kafka, tmp_path: Path) -> None:
-    (tmp_path / "orders.csv").write_text("id,amount\n1,10\n2,20\n")
-    (tmp_path / "program.py").write_text(PROGRAM)
-    topic = kafka.create_topic(f"events-{uuid.uuid4().hex}", 2)
-    host, port = kafka.bootstrap.split(":")
-    connection = {
-        "conn_type": "openlineage",
-        "host": host,
-        "port": int(port),
-        "login": kafka.user,
-        "password": kafka.password,
-        "extra": {
-            "kind": "kafka",
-            "topic": topic,
-            "sasl_mechanism": "SCRAM-SHA-512",
-            "security_protocol": "sasl_plaintext",
-        },
-    }
-    real_spark.bench.env = {"AIRFLOW_CONN_TOPIC": json.dumps(connection)}
-    (client,) = jars("kafka", COORDINATES).glob("kafka-clients-*.jar")
-    outcome = real_spark.run(
-        tmp_path / "program.py",
-        tmp_path,
-        evidence="listener",
-        collect="kafka",
-        driver_openlineage_conn_id="topic",
-        jars=str(client),
-        lineage_required=True,
-    )
-    assert outcome.error is None, outcome.printed
-    assert outcome.names("outputs") == [str(tmp_path / "big")]
-    found = collection(outcome)
-    assert (found["collectedFrom"], found["setAside"]) == (["kafka"], {}), outcome.printed
-    assert found["linesRead"] == len(kafka.read(topic, found["linesRead"]))
-    assert kafka.password not in outcome.printed + json.dumps(outcome.lineage)

@@ -43,7 +43,7 @@ def files(home: Path) -> Path:
 
 def without_jar(spark: RealSpark) -> dict[str, str]:
     return {
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(spark.bench.root / "no-jars"),
+        "XDG_CACHE_HOME": str(spark.bench.root / "no-jars"),
         "DEFAULT_ARTIFACT_REPOSITORY": NOBODY,
     }
 
@@ -125,9 +125,7 @@ def test_a_stream_is_told_of_while_it_runs_by_its_event_log_alone(real_spark: Re
     (tmp_path / "in" / "orders.csv").write_text("1,a,10\n2,b,20\n3,a,30\n")
     backend = {"kind": "file", "log_file_path": str(events)}
     real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps({"conn_type": "openlineage", "extra": backend})}
-    outcome = real_spark.run(
-        program, tmp_path, evidence="event_log", openlineage_conn_id="out", poll_interval_seconds=0.5
-    )
+    outcome = real_spark.run(program, tmp_path, evidence="event_log", lineage_conn_id="out", poll_interval_seconds=0.5)
     assert outcome.error is None, outcome.printed
     assert events.exists(), outcome.printed
     *_, running, end = [json.loads(line) for line in events.read_text().splitlines()]
@@ -145,7 +143,7 @@ def test_a_stream_is_told_of_while_it_runs_by_its_event_log_alone(real_spark: Re
 
 TROUBLE = {
     "no such jar": ({"openlineage_jar": "/nowhere/openlineage-spark.jar"}, "warning"),
-    "a transport that cannot be joined": ({"conf": {"spark.openlineage.transport.type": "kafka"}}, "warning"),
+    "a transport of the job to Kafka": ({"conf": {"spark.openlineage.transport.type": "kafka"}}, "warning"),
     "not in the cache": ({"openlineage_jar": None}, "debug"),
     "not to be downloaded": ({"openlineage_jar": None, "evidence": "both"}, "warning"),
 }
@@ -155,7 +153,7 @@ TROUBLE = {
 def test_where_the_listener_cannot_be_had_the_event_log_is_enough(bench: Any, name: str) -> None:
     arguments, level = TROUBLE[name]
     bench.env |= {
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "jars"),
+        "XDG_CACHE_HOME": str(bench.root / "cache"),
         "DEFAULT_ARTIFACT_REPOSITORY": NOBODY,
     }
     outcome = bench.run(lineage_required=False, **arguments)
@@ -174,7 +172,7 @@ def test_where_the_listener_cannot_be_had_the_event_log_is_enough(bench: Any, na
 
 
 def test_where_the_event_log_is_wanted_alone_nothing_else_is_looked_for(bench: Any) -> None:
-    outcome = bench.run(evidence="event_log", openlineage_jar="/nowhere.jar", driver_openlineage_conn_id="")
+    outcome = bench.run(evidence="event_log", openlineage_jar="/nowhere.jar")
     assert "/nowhere.jar" not in outcome.printed
     assert "without OpenLineage's listener" not in outcome.printed
     assert not {"--jars", "--driver-class-path"} & {*outcome.command["argv"]}
@@ -200,7 +198,7 @@ UNREAD = {
 @pytest.mark.parametrize("reason", UNREAD)
 def test_where_no_event_log_can_be_read_the_jar_is_worth_a_download(bench: Any, reason: str) -> None:
     bench.env |= {
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "jars"),
+        "XDG_CACHE_HOME": str(bench.root / "jars"),
         "DEFAULT_ARTIFACT_REPOSITORY": NOBODY,
     }
     outcome = bench.run(openlineage_jar=None, conf={"spark.eventLog.enabled": "true", **UNREAD[reason]})
@@ -220,7 +218,7 @@ def test_the_listener_alone_has_no_event_log(bench: Any) -> None:
 def test_a_program_that_names_the_settings_may_leave_nothing_but_the_jar(bench: Any, evidence: str) -> None:
     """It gets no event log of ours, for it may have one of its own: then nothing else would tell of the job."""
     bench.env |= {
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "jars"),
+        "XDG_CACHE_HOME": str(bench.root / "jars"),
         "DEFAULT_ARTIFACT_REPOSITORY": NOBODY,
     }
     program = bench.root / "names_it.py"

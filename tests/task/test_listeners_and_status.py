@@ -52,7 +52,7 @@ def test_listeners_are_told_an_end_where_there_is_no_lineage(bench: Any) -> None
 
 def test_a_listener_that_cannot_be_had_harms_nobody(bench: Any) -> None:
     _, told = notified(bench, lineage=[EVENTS])
-    bad = bench.run(lineage=[EVENTS], job_status_listeners=["nowhere.Listener", NDJSON])
+    bad = bench.run(lineage=[EVENTS], lineage_listeners=["nowhere.Listener", NDJSON])
     assert bad.error is None
     assert "nowhere.Listener, which cannot be imported on this worker" in bad.printed
     again = [json.loads(line) for line in (bench.root / "notified.ndjson").read_text().splitlines()][len(told) :]
@@ -143,7 +143,7 @@ def test_listeners_are_told_that_the_task_fails_though_its_driver_has_finished(b
     path = bench.root / "notified.ndjson"
     bench.env["AIRFLOW__SPARK_LINEAGE__NDJSON_LISTENER_PATH"] = str(path)
     # The provider gives up at the first answer; the next is for the last question.
-    outcome = standalone(bench, ["UNKNOWN", "FINISHED"], lineage=[EVENTS], job_status_listeners=NDJSON)
+    outcome = standalone(bench, ["UNKNOWN", "FINISHED"], lineage=[EVENTS], lineage_listeners=NDJSON)
     assert "exited with status UNKNOWN" in outcome.error
     assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "COMPLETE"
     last = json.loads(path.read_text().splitlines()[-1])
@@ -155,7 +155,7 @@ def test_listeners_of_a_retry_are_told_with_what_the_job_runs(bench: Any) -> Non
     path = bench.root / "notified.ndjson"
     bench.env["AIRFLOW__SPARK_LINEAGE__NDJSON_LISTENER_PATH"] = str(path)
     bench.defaults = "spark.ui.enabled false\n"
-    arguments = {"conf": {"spark.my.day": "1", "spark.my.apiKey": "hunter2"}, "job_status_listeners": NDJSON}
+    arguments = {"conf": {"spark.my.day": "1", "spark.my.apiKey": "hunter2"}, "lineage_listeners": NDJSON}
     first = standalone(bench, ["UNKNOWN"], lineage=[EVENTS], store={}, **arguments)
     standalone(bench, ["RUNNING", "FINISHED"], store=first.store, task={"try_number": 2}, **arguments)
     told = [json.loads(line) for line in path.read_text().splitlines()]

@@ -22,8 +22,9 @@ import requests
 pytest.importorskip("uvicorn")
 
 from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.collect.received_events import ReceivedEvents, ReceiverService
 from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limits, Receiver, token_of
-from spark_lineage.collect.receiver_server import KeptFiles, OwnEvents, OwnReceiver, bound, server_of
+from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import EVENTS_FILE
 from spark_lineage.launch.launch import Launch
@@ -122,9 +123,10 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
     events, (listening, logs) = {}, (tmp_path / "log4j2.properties", tmp_path / "logs")
     listening.write_text(LOGGING)
     logs.mkdir()
-    for how in ("directory", "own", "service"):
+    for how in ("directory", "service"):
         home, conf = tmp_path / how, {}
-        if how == "own":
+        if how == "service":
+            root = service()
             conf = {
                 "spark.ui.enabled": "true",
                 "spark.ui.port": "0",
@@ -135,8 +137,6 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
                 "spark.redaction.regex": "(?i)secret",
                 "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={listening}",
             }
-        if how == "service":
-            root = service()
         outcome = real_spark.run(
             program(home),
             home,
@@ -157,7 +157,7 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
             for seen in (outcome.printed, json.dumps(outcome.lineage), json.dumps(outcome.store), kept.decode()):
                 assert token not in seen
             assert SECRET not in outcome.printed
-        if how == "own":
+        if how == "service":
             page = (home / "environment0").read_text() + (home / "environment1").read_text()
             assert "X-Spark-Lineage-Token" in page, "it is shown, and masked"
             (log,) = (file for file in logs.iterdir() if not file.name.startswith("."))
@@ -170,69 +170,8 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
     (file,) = root.iterdir()
     (copy,) = (one for one in real_spark.bench.lineage_dir.rglob("*.ndjson") if file.stem in str(one))
     assert copy.read_bytes() == file.read_bytes() != b""
-    assert events["own"] == events["service"] == events["directory"]
-    assert events["own"][1][0]["name"].endswith("/big")
-
-
-# argv: home. It waits for the test twice, and a little for the driver's UI to be asked.
-CUT_OFF = """
-import pathlib, sys, time
-from pyspark.sql import SparkSession
-home = pathlib.Path(sys.argv[1])
-spark = SparkSession.builder.getOrCreate()
-def wait_for(name):
-    while not (home / name).exists():
-        time.sleep(0.1)
-wait_for("cut")
-spark.read.csv(str(home / "orders.csv"), header=True).write.parquet(str(home / "big"))
-wait_for("seen")
-time.sleep(3)
-spark.stop()
-"""
-
-
-@pytest.mark.truth
-@pytest.mark.spark
-def test_what_a_receiver_that_is_cut_off_has_not_got_the_drivers_ui_says(
-    real_spark: RealSpark, openlineage_backend: Any, tmp_path: Path, service: Any
-) -> None:
-    service()
-    home, copied = tmp_path / "home", real_spark.bench.lineage_dir
-    program(home).write_text(CUT_OFF)
-    backend = {"conn_type": "openlineage", "host": openlineage_backend.url}
-    # Each test has the same run, and no event of it comes after its end.
-    outbox = {"AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(tmp_path / "outbox")}
-    real_spark.bench.env |= {"AIRFLOW_CONN_SHOP": json.dumps(backend), **outbox}
-
-    def cut() -> None:
-        until = time.monotonic() + 120
-        while time.monotonic() < until and not any(one.stat().st_size for one in copied.rglob(EVENTS_FILE)):
-            time.sleep(0.05)
-        service.stop()
-        (home / "cut").touch()
-        while time.monotonic() < until and not any(event.get("inputs") for event in openlineage_backend.events):
-            time.sleep(0.1)
-        (home / "seen").touch()
-
-    cutting = threading.Thread(target=cut)
-    cutting.start()
-    outcome = real_spark.run(
-        home / "program.py",
-        home,
-        conf={"spark.ui.enabled": "true", "spark.ui.port": "0", "spark.eventLog.enabled": "false"},
-        collect="receiver",
-        openlineage_conn_id="shop",
-        poll_interval_seconds=0.5,
-        tracking_interval_seconds=1,
-    )
-    cutting.join()
-    assert outcome.error is None, outcome.printed
-    collection = outcome.lineage["run_facets"]["sparkLineage_collection"]
-    assert collection["collectedFrom"] == ["driver_ui", "receiver"]
-    assert "driver_ui" in collection["evidence"]
-    assert NO_END in collection["setAside"]
-    assert [Path(one["name"]).name for one in outcome.lineage["outputs"]] == ["big"], outcome.printed
-    assert [Path(one["name"]).name for one in outcome.lineage["inputs"]] == ["orders.csv"]
+    assert events["service"] == events["directory"]
+    assert events["service"][1][0]["name"].endswith("/big")
 
 
 def test_the_driver_is_told_by_properties_with_the_token_off_the_command_line(bench: Any, service: Any) -> None:
@@ -315,15 +254,16 @@ def receiving_with(guard: Guard) -> Receiving:
 
 @pytest.mark.parametrize(("sent", "lost"), [(None, ""), (-1, NO_END), (0, NO_EVENTS)])
 def test_what_the_receiver_has_not_got_is_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, sent: int | None, lost: str
+    tmp_path: Path, bench: Any, service: Any, caplog: pytest.LogCaptureFixture, sent: int | None, lost: str
 ) -> None:
-    launch = launched(tmp_path, "http://127.0.0.1:1")
+    launch = launched(tmp_path, "receiver")
     guard, file = Guard(lambda: False, logging.getLogger("task")), Path(launch.directory) / EVENTS_FILE
-    own = OwnReceiver("127.0.0.1", [0])
+    service()
+    base = f"http://127.0.0.1:{json.loads(bench.env['AIRFLOW_CONN_RECEIVER'])['port']}"
     receiving = receiving_with(guard)
-    receiving._source = OwnEvents(own, launch.application_run_id, file)
-    url = f"{own.url}{ENDPOINT}{launch.application_run_id}"
-    headers = {TOKEN_HEADER: token_of(own.secret, launch.application_run_id)}
+    receiving._source = ReceivedEvents(ReceiverService(base, SECRET.encode()), launch.application_run_id, file)
+    url = f"{base}{ENDPOINT}{launch.application_run_id}"
+    headers = {TOKEN_HEADER: token_of(SECRET.encode(), launch.application_run_id)}
     lines = EVENTS.read_bytes().splitlines()[:sent]
     for line in [*lines, b"torn", b"torn"]:
         assert requests.post(url, line, headers=headers, timeout=5).status_code == (400 if line == b"torn" else 201)
@@ -336,15 +276,6 @@ def test_what_the_receiver_has_not_got_is_said(
     assert collector.counts.set_aside == {REFUSED: 2} | ({lost: 1} if lost else {})
     assert f"({REFUSED}): 2" in caplog.text
     assert ("did not all come" in caplog.text) is bool(lost)
-    own.close()
-
-
-def test_a_try_that_comes_after_the_receiver_says_that_it_is_gone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    receiving = receiving_with(Guard(lambda: False, logging.getLogger("task")))
-    receiving.attach(launched(tmp_path, "http://worker-1:47000"), {})
-    assert "receiver of the earlier try is gone" in caplog.text
 
 
 def test_a_lost_try_has_what_the_service_has_taken(bench: Any, service: Any, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_without_a_secret_there_is_no_private_file(bench: Any) -> None:
 @pytest.mark.parametrize("exit_code", [0, 1])
 def test_no_secret_gets_out(bench: Any, laboratory: Any, exit_code: int) -> None:
     bench.defaults = USERS_TRANSPORT + "spark.hadoop.fs.s3a.secret.key hunter2-file\n"
-    bench.connection["extra"] = {"my_password": "hunter2-extra", "lineage_namespace": "ns"}
+    bench.connection["extra"] = {"my_password": "hunter2-extra", "lineage_tags": "ns"}
     event = json.loads(EVENTS.read_text().splitlines()[0])
     event["inputs"] = []
     event["outputs"] = [{"namespace": "s3://AKIA:hunter2@bucket", "name": "t?password=hunter2", "facets": {}}]

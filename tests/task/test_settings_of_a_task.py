@@ -11,15 +11,17 @@ EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 
 
 def test_settings_come_from_the_connection_and_from_the_section(bench: Any) -> None:
-    bench.connection["extra"] = {"lineage_namespace": "of-the-extra", "lineage_tags": {"team": "sales"}}
-    bench.env["AIRFLOW__SPARK_LINEAGE__LINEAGE_NAMESPACE"] = "of-the-section"
-    bench.env["AIRFLOW__SPARK_LINEAGE__LINEAGE_JOB_NAME"] = "name-of-the-section"
-    conf = bench.run().command["conf"]
-    assert conf["spark.openlineage.namespace"] == "of-the-extra"
-    assert conf["spark.openlineage.appName"] == "name-of-the-section"
-    assert conf["spark.openlineage.job.tags"] == "team:sales"
-    conf = bench.run(lineage_namespace="of-the-argument").command["conf"]
-    assert conf["spark.openlineage.namespace"] == "of-the-argument"
+    bench.connection["extra"] = {"lineage_tags": {"team": "of-the-extra"}}
+    bench.env["AIRFLOW__SPARK_LINEAGE__LINEAGE_TAGS"] = "team:of-the-section"
+    assert bench.run().command["conf"]["spark.openlineage.job.tags"] == "team:of-the-extra"
+    conf = bench.run(lineage_tags={"team": "of-the-argument"}).command["conf"]
+    assert conf["spark.openlineage.job.tags"] == "team:of-the-argument"
+
+
+def test_namespace_and_name_of_the_application_are_the_users_where_they_are_set(bench: Any) -> None:
+    own = {"spark.openlineage.namespace": "mine", "spark.openlineage.appName": "orders"}
+    conf = bench.run(conf=own).command["conf"]
+    assert {key: conf[key] for key in own} == own
 
 
 def test_by_default_lineage_is_written_below_airflows_home(bench: Any, laboratory: Any) -> None:

@@ -172,7 +172,7 @@ def test_a_spark_submit_that_is_not_there_is_the_providers_error(bench: Any) -> 
 def test_the_default_jar_fits_the_scala_version_of_the_spark_found(bench: Any) -> None:
     bench.env = {
         **bench.env,
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "jars"),
+        "XDG_CACHE_HOME": str(bench.root / "jars"),
         "DEFAULT_ARTIFACT_REPOSITORY": "http://127.0.0.1:1",  # nobody listens there
     }
     outcome = bench.run(openlineage_jar=None, evidence="both")

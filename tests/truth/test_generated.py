@@ -43,7 +43,7 @@ def test_the_lineage_of_programs_made_at_random_is_the_truth(
 ) -> None:
     monkeypatch.setenv("SPARK_LINEAGE_TRUTH_LISTENER_OPTS", fast_spark.env["SPARK_SUBMIT_OPTS"])
     monkeypatch.setenv("SPARK_LINEAGE_TRUTH_PLAIN_OPTS", fast_spark.plain_env["SPARK_SUBMIT_OPTS"])
-    monkeypatch.setenv("SPARK_LINEAGE_TRUTH_JARS", str(fast_spark.jar_cache))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(fast_spark.caches))
     try:
         outcomes = running.run([programs.generate(seed) for seed in range(1, count + 1)], tmp_path / "home")
     except JarNotFoundError as error:

@@ -39,7 +39,7 @@ def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(measure.AT_ONCE) as pool:
         patch.setenv("SPARK_LINEAGE_TRUTH_LISTENER_OPTS", fast_spark.env["SPARK_SUBMIT_OPTS"])
         patch.setenv("SPARK_LINEAGE_TRUTH_PLAIN_OPTS", fast_spark.plain_env["SPARK_SUBMIT_OPTS"])
-        patch.setenv("SPARK_LINEAGE_TRUTH_JARS", str(fast_spark.jar_cache))
+        patch.setenv("XDG_CACHE_HOME", str(fast_spark.caches))
         version = measure.own_version()
         yield {job: pool.submit(measure.measure, job, version, home / job) for job in chosen}
         pool.shutdown(cancel_futures=True)

@@ -28,6 +28,7 @@ from spark_lineage.inject.properties import LineageProperties, SubmitArguments
 from spark_lineage.launch.directory import EVENTS_FILE
 from spark_lineage.plans.event_log import read_event_log
 from spark_lineage.settings import Settings
+from spark_lineage.settings.places import jar_cache
 
 if TYPE_CHECKING:
     from truth_file import Truth
@@ -175,9 +176,7 @@ def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str]) 
         },
         tags={},
     )
-    injected = prepare(
-        user, submitter, Settings(jar_cache_dir=_jar_cache(), jar_timeout_seconds=LIMIT_SECONDS), lineage
-    ).arguments
+    injected = prepare(user, submitter, Settings(jar_timeout_seconds=LIMIT_SECONDS), lineage).arguments
     own = {"spark.eventLog.dir": f"file://{home / 'eventlog'}", "spark.eventLog.rolling.enabled": "false"}
     traced = {**inject_event_log(injected.conf, {}, str(home), deploy_mode="client").conf, **own}
     command = ["spark-submit", "--master", MASTER]
@@ -235,22 +234,19 @@ def _env(environment: Path | None) -> dict[str, str]:
         "PATH": os.pathsep.join([binaries, _OWN_ENV["PATH"]]),
         "PYSPARK_PYTHON": f"{binaries}/python",
         "SPARK_LOCAL_IP": "127.0.0.1",
+        # As it is now: a test sets it.
+        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", ""),
         "JAVA_TOOL_OPTIONS": JAVA_OPTIONS,
         "SPARK_SUBMIT_OPTS": os.environ.get("SPARK_LINEAGE_TRUTH_PLAIN_OPTS", ""),
     }
 
 
-def _jar_cache() -> str:
-    return os.environ.get("SPARK_LINEAGE_TRUTH_JARS", "")
-
-
 @cache
 def _jar(coordinate: str) -> str:
     env = _env(None)
-    caches = Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     return resolve_jar(
         coordinate,
         installation=lambda: find_installation("spark-submit", env),
-        cache_dir=Path(_jar_cache() or caches / "airflow-provider-spark-lineage"),
+        cache_dir=jar_cache(env),
         timeout_seconds=LIMIT_SECONDS,
     )

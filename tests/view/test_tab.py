@@ -116,7 +116,7 @@ def live(
         "TAB_PROGRAM": str(HERE / "programs" / "half.py"),
         "SPARK_LINEAGE_EXAMPLE_LAKE": str(folder),
         "SPARK_LINEAGE_EXAMPLE_DATA": str(folder / "data"),
-        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(fast_spark.jar_cache),
+        "XDG_CACHE_HOME": str(fast_spark.caches),
         "AIRFLOW__SPARK_LINEAGE__POLL_INTERVAL_SECONDS": "1",
         "AIRFLOW__OPENLINEAGE__NAMESPACE": "shop",
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),

@@ -55,7 +55,7 @@ def test_a_task_tells_of_what_its_driver_writes_while_the_log_is_open(
         evidence="event_log",
         conf=conf,
         lineage_required=True,
-        openlineage_conn_id="out",
+        lineage_conn_id="out",
         poll_interval_seconds=0.5,
         # The end of another one has been sent already.
         task={"try_number": 1 + is_rolling},

@@ -1,7 +1,6 @@
 """What every listener has: a context, a way to be made, and an end; and the events that it gets.
 
-After Flink's FLIP-314 and FLIP-294. The settings ``job_status_listeners`` and ``catalog_modification_listeners`` name
-listeners by class path.
+After Flink's FLIP-314 and FLIP-294. The setting ``lineage_listeners`` names listeners by class path.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class TaskListener(ABC):
     def on_event(self, event: Event) -> None:
         """Take an event.
 
-        Of a job: a ``JobCreatedEvent`` first, then any number of ``JobExecutionStatusEvent``, the last of which has
-        ``is_end``. Of catalogs: a ``CatalogModificationEvent`` for each change, in the order in which they happened.
+        A ``JobCreatedEvent`` first, then any number of ``JobExecutionStatusEvent``, the last of which has ``is_end``.
+        Before that, a ``CatalogModificationEvent`` for each change of a catalog, in the order in which they happened.
         """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close

@@ -12,7 +12,7 @@ from spark_lineage.listeners.listener import (
 
 
 class LoggingListener(TaskListener):
-    """For both settings. SparkJobs and SQL executions, of which there are many, are logged for developers only."""
+    """SparkJobs and SQL executions, of which there are many, are logged for developers only."""
 
     def on_event(self, event: Event) -> None:
         """Log the event; a failure as a warning."""

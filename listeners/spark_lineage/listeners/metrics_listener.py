@@ -32,7 +32,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 class MetricsListener(TaskListener):
-    """For both settings; all names begin with ``spark_lineage.``.
+    """All names begin with ``spark_lineage.``.
 
     - ``job.created``: jobs that were submitted; ``job.duration``: the time from that to the end of the task
     - ``job.SUBJECT.STATUS``: changes of status, as ``job.task.finished`` and ``job.spark_job.failed``

@@ -40,33 +40,25 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param lineage_dir: absolute path of a directory that worker and driver share (templated)
     :param openlineage_jar: the OpenLineage Spark listener: path, URL or Maven coordinate, in which ``{scala}`` stands
         for the Scala version of the Spark found (templated)
-    :param lineage_namespace: OpenLineage namespace of the Spark application's job (templated)
-    :param lineage_job_name: OpenLineage name of the Spark application's job (templated)
     :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
     :param retention_days: how long lineage files are kept after they were last written to
     :param poll_interval_seconds: how often new lineage is read, and the status polled, while the job runs
     :param collect_timeout_seconds: how long the task waits at its end until its lineage is read (default 60)
     :param collect: where the event log is read: ``directory``, ``event_log`` (where Spark writes it), ``history`` (the
-        History Server), or ``auto`` (default): the first that works; ``receiver``, ``driver_log``, ``kafka``: as
-        ``auto``, and the listener's events come over HTTP, from the driver's log, or from a topic
+        History Server), or ``auto`` (default): the first that works; ``receiver``, ``driver_log``: as ``auto``, and
+        the listener's events come over HTTP, or from the driver's log
     :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
-    :param start_datasets: what a START repeats of the last successful end: ``inputs`` (default), ``all`` or ``none``
     :param evidence: source of the lineage: ``event_log``, ``listener``, ``both``, or ``auto`` (default): both if the
         jar of the listener is at hand, else the event log
-    :param granularity: ``task`` (default): one job; ``path``: also a child job for each output; ``action``: also a
-        child run for each Spark action
+    :param granularity: ``task`` (default): one job; ``path``: also a child job for each output
     :param map_index_in_job_name: whether each index of a mapped task is a job of its own (default False)
     :param max_event_bytes: size above which an event loses detail, never a dataset (default 1 MB)
     :param emit_assets: whether the written outputs become Airflow asset events, which trigger DAGs (default False)
-    :param job_status_listeners: class paths, as a list or as text with semicolons, of listeners that get the
-        job and its status
-    :param catalog_modification_listeners: the same, of listeners that get each change of a catalog
+    :param lineage_listeners: class paths, as a list or as text with semicolons, of listeners that get the job, its
+        status, and each change of a catalog
     :param listener_timeout_seconds: how long the task waits at its end for all listeners together (default 5)
-    :param openlineage_conn_id: the connection of type ``openlineage`` that the events of the task are sent to, or
-        several, as a list or as text with semicolons (templated); without one, the OpenLineage provider sends them
-    :param atlas_conn_id: the connection of type ``atlas``, or several, whose Apache Atlas gets the task as a process
-        (templated)
-    :param driver_openlineage_conn_id: the connection that the Spark driver sends its own raw events to (templated)
+    :param lineage_conn_id: the connection of type ``openlineage`` or ``atlas`` that the events of the task are sent to,
+        or several, as a list or as text with semicolons (templated); without one, the OpenLineage provider sends them
     :param delivery_timeout_seconds: how long the task waits at its end for the backends (default 5); the rest of the
         events stays in the outbox
     :param deferrable: whether a trigger waits for a driver that runs in a cluster, without a worker
@@ -76,12 +68,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         *SparkSubmitOperator.template_fields,
         "lineage_dir",
         "openlineage_jar",
-        "lineage_namespace",
-        "lineage_job_name",
         "lineage_tags",
-        "openlineage_conn_id",
-        "atlas_conn_id",
-        "driver_openlineage_conn_id",
+        "lineage_conn_id",
     )
     operator_extra_links = LINKS
     # Of the class, because the policy gives it to objects that another class has made.
@@ -98,26 +86,20 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         lineage_required: bool | str | None = None,
         lineage_dir: str | None = None,
         openlineage_jar: str | None = None,
-        lineage_namespace: str | None = None,
-        lineage_job_name: str | None = None,
         lineage_tags: Mapping[str, str] | Sequence[str] | str | None = None,
         retention_days: float | None = None,
         poll_interval_seconds: float | None = None,
         collect_timeout_seconds: float | None = None,
         collect: str | None = None,
         tracking_interval_seconds: float | None = None,
-        start_datasets: str | None = None,
         evidence: str | None = None,
         granularity: str | None = None,
         map_index_in_job_name: bool | None = None,
         max_event_bytes: int | None = None,
         emit_assets: bool | None = None,
-        job_status_listeners: Sequence[str] | str | None = None,
-        catalog_modification_listeners: Sequence[str] | str | None = None,
+        lineage_listeners: Sequence[str] | str | None = None,
         listener_timeout_seconds: float | None = None,
-        openlineage_conn_id: str | Sequence[str] | None = None,
-        atlas_conn_id: str | Sequence[str] | None = None,
-        driver_openlineage_conn_id: str | None = None,
+        lineage_conn_id: str | Sequence[str] | None = None,
         delivery_timeout_seconds: float | None = None,
         deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
         **kwargs: Any,
@@ -128,26 +110,20 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.lineage_required = lineage_required
         self.lineage_dir = lineage_dir
         self.openlineage_jar = openlineage_jar
-        self.lineage_namespace = lineage_namespace
-        self.lineage_job_name = lineage_job_name
         self.lineage_tags = lineage_tags
         self.retention_days = retention_days
         self.poll_interval_seconds = poll_interval_seconds
         self.collect_timeout_seconds = collect_timeout_seconds
         self.collect = collect
         self.tracking_interval_seconds = tracking_interval_seconds
-        self.start_datasets = start_datasets
         self.evidence = evidence
         self.granularity = granularity
         self.map_index_in_job_name = map_index_in_job_name
         self.max_event_bytes = max_event_bytes
         self.emit_assets = emit_assets
-        self.job_status_listeners = job_status_listeners
-        self.catalog_modification_listeners = catalog_modification_listeners
+        self.lineage_listeners = lineage_listeners
         self.listener_timeout_seconds = listener_timeout_seconds
-        self.openlineage_conn_id = openlineage_conn_id
-        self.atlas_conn_id = atlas_conn_id
-        self.driver_openlineage_conn_id = driver_openlineage_conn_id
+        self.lineage_conn_id = lineage_conn_id
         self.delivery_timeout_seconds = delivery_timeout_seconds
 
     def execute(self, context: Context) -> Any:

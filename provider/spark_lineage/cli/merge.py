@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
     merge = commands.add_parser("merge", help="print one RunEvent as JSON, and with --granularity those of child runs")
     merge.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")
     merge.add_argument("--run-id", metavar="UUID", type=uuid.UUID, help="default: the parent run of the application")
-    text = "path: also a child run for each output; action: also one for each Spark action; one event a line"
+    text = "path: also a child run for each output; one event a line"
     merge.add_argument("--granularity", choices=get_args(Granularity), default="task", help=text)
     text = "above this an event loses detail, never a dataset; default: %(default)s"
     merge.add_argument("--max-event-bytes", type=int, default=DEFAULT_LIMIT_BYTES, metavar="N", help=text)

@@ -10,7 +10,6 @@ from spark_lineage.launch.directory import EVENTS_FILE
 
 if TYPE_CHECKING:
     from spark_lineage.collect.driver_log import GrowingLog
-    from spark_lineage.collect.topic_events import Topic
     from spark_lineage.launch.launch import Launch
 
 
@@ -33,12 +32,9 @@ class EventSource:
         """Release its resources."""
 
 
-def source_of(
-    launch: Launch, driver_log: Callable[[], GrowingLog], topic: Callable[[], Topic], own_run_id: str = ""
-) -> EventSource:
+def source_of(launch: Launch, driver_log: Callable[[], GrowingLog], own_run_id: str = "") -> EventSource:
     """Return what copies the events of a launch from where its driver sends them.
 
-    :param topic: returns the topic of ``launch.receiver``, or of the job itself
     :param own_run_id: what the user's own properties have the application's run be
     :raises Exception: when it cannot be used
     """
@@ -47,10 +43,6 @@ def source_of(
         from spark_lineage.collect.driver_log import LoggedEvents
 
         return LoggedEvents(driver_log(), own_run_id or run_id, file)
-    if launch.events_from == "kafka":
-        from spark_lineage.collect.topic_events import TopicEvents
-
-        return TopicEvents(topic(), own_run_id or run_id, file)
     from spark_lineage.collect.received_events import ReceivedEvents, ReceiverService
 
     return ReceivedEvents(ReceiverService.of(launch.receiver), run_id, file)

@@ -73,10 +73,10 @@ class Refusal(Exception):  # noqa: N818 - an answer
 class Receiver:
     """The ASGI application. It is for one event loop, which it holds up no longer than a write takes.
 
-    :param file_of: returns the file of a run, None for a run that no task waits for
+    :param file_of: returns the file of a run
     """
 
-    def __init__(self, secret: bytes, file_of: Callable[[str], Path | None], limits: Limits | None = None) -> None:
+    def __init__(self, secret: bytes, file_of: Callable[[str], Path], limits: Limits | None = None) -> None:
         self.refused: Counter[str] = Counter()
         """How many requests were refused that had the token of their run."""
         self.on_token: Callable[[Any], object] = lambda _: None
@@ -118,8 +118,6 @@ class Receiver:
         self, run_id: str, scope: Scope, headers: Mapping[str, str], receive: Receive
     ) -> tuple[int, Headers, bytes]:
         file = self._file_of(run_id)
-        if file is None:
-            raise Refusal(404, "no task waits for this run")
         self._count(run_id)
         if scope["method"] == "GET":
             return 200, [(REFUSED_HEADER.lower().encode(), b"%d" % self.refused[run_id])], self._read(file, scope)

@@ -1,4 +1,4 @@
-"""Runs the receiver on uvicorn: in a thread of the worker's process, or as a service of an installation.
+"""Runs the receiver on uvicorn, as a service of an installation.
 
 Import it only to open a receiver: Airflow 2 does not bring uvicorn.
 """
@@ -6,8 +6,6 @@ Import it only to open a receiver: Airflow 2 does not bring uvicorn.
 from __future__ import annotations
 
 import asyncio
-import os
-import secrets
 import socket
 import threading
 import time
@@ -20,8 +18,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from spark_lineage.collect.event_sources import EventSource
-from spark_lineage.collect.receiver import REFUSED, SUFFIX, Limits, Receiver
+from spark_lineage.collect.receiver import SUFFIX, Receiver
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import create_private
 
@@ -29,7 +26,6 @@ SILENCE_SECONDS, _REQUEST_SECONDS = 10.0, 60.0
 _HEAD_BYTES = 64 * 1024
 # Connections that no token has come over: with one more, the oldest of them is cut off.
 _MOST_STRANGERS = 500
-_LOOPBACK = ("localhost", "127.", "::1")
 _HOUR, _DAY = 3600.0, 86400.0
 
 
@@ -165,72 +161,6 @@ def bound(host: str, ports: Sequence[int]) -> socket.socket:
         with suppress(OSError):
             return bind((host, port))
     return bind((host, ports[-1]))
-
-
-class OwnReceiver:
-    """The receiver of this process, in a thread that ends with it; the secret is known here alone.
-
-    :param host: by which drivers find this machine; one of the loopback is reached by this machine's alone
-    """
-
-    def __init__(self, host: str, ports: Sequence[int], limits: Limits | None = None) -> None:
-        self.secret = secrets.token_bytes(32)
-        self._files: dict[str, Path] = {}
-        self._receiver = Receiver(self.secret, self._files.get, limits)
-        self._socket = bound(host if host.startswith(_LOOPBACK) else "", ports)
-        name = f"[{host}]" if ":" in host else host
-        self.url = f"http://{name}:{self._socket.getsockname()[1]}"
-        self._server = server_of(self._receiver)
-        run = partial(self._server.run, sockets=[self._socket])
-        self._thread = threading.Thread(target=run, name="spark-lineage-receiver", daemon=True)
-        self._thread.start()
-        if not self._server.is_ready.wait(ANSWER_SECONDS):
-            raise OSError("the receiver has not begun to listen")
-
-    def expect(self, run_id: str, file: Path) -> None:
-        """Take the events of a run from now on."""
-        self._files[run_id] = file
-
-    def end(self, run_id: str) -> int:
-        """Take no more of a run, and return how many requests of it were refused."""
-        self._files.pop(run_id, None)
-        return self._receiver.refused.pop(run_id, 0)
-
-    def close(self) -> None:
-        """Stop, in bounded time."""
-        self._server.should_exit = True
-        self._thread.join(ANSWER_SECONDS)
-
-
-class OwnEvents(EventSource):
-    """The events of a run that the receiver of this process writes into the file itself."""
-
-    def __init__(self, receiver: OwnReceiver, run_id: str, file: Path) -> None:
-        super().__init__(run_id, file)
-        self._receiver = receiver
-        receiver.expect(run_id, file)
-
-    def close(self) -> None:
-        """Take no more of the run."""
-        if refused := self._receiver.end(self._run_id):
-            self.set_aside[REFUSED] = refused
-
-
-_own: dict[tuple[int, str, tuple[int, ...]], OwnReceiver] = {}
-_lock = threading.Lock()
-
-
-def own_receiver(host: str, ports: Sequence[int]) -> OwnReceiver:
-    """Return the one receiver that the tasks of this process share.
-
-    :raises OSError: when it cannot be opened
-    """
-    # A fork has no thread of its parent's.
-    key = (os.getpid(), host, tuple(ports))
-    with _lock:
-        if key not in _own:
-            _own[key] = OwnReceiver(host, ports)
-        return _own[key]
 
 
 class KeptFiles:

@@ -42,7 +42,7 @@ class ConnectionSender:
         self._guard, self._log = guard, guard.log
         # It opens nothing yet. A path that cannot be used is found now, and only where there is something to send.
         directory = outbox_directory(settings.outbox_dir) if self._unread else Path()
-        self._outbox = Outbox(directory, max_bytes=int(settings.outbox_max_bytes))
+        self._outbox = Outbox(directory)
         self._read_connections()
 
     @property

@@ -50,7 +50,7 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         else:
             yield bad(
                 f"{text}. No event of a task is sent",
-                "give [openlineage] a transport (docs/delivery.md), or set openlineage_conn_id",
+                "give [openlineage] a transport (docs/delivery.md), or set lineage_conn_id",
             )
         return
     kinds = [str(each.get("type", "without a type")) for each in all_of(transport)]
@@ -71,7 +71,7 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         yield warning(
             "[openlineage] spark_inject_transport_info is set: drivers send their raw events to that backend too: it "
             "shows a job for each action beside that of the task, and the Spark UI may show the key",
-            "remove it; to send raw events on purpose, set driver_openlineage_conn_id",
+            "remove it; a job that is to send raw events has a transport of its own in its Spark properties",
         )
     if not airflow_connection():
         # By a connection, an event is on disk before it is sent.
@@ -91,11 +91,10 @@ def _time(seconds: float, transport: Mapping[str, Any]) -> Iterator[Finding]:
 
 def check_connections(setup: Setup) -> Iterator[Finding]:
     """Test the connections of the setup, as *Test connection* in Airflow's UI does."""
-    conn_ids = dict.fromkeys([*setup.conn_ids, setup.settings.driver_openlineage_conn_id])
-    for conn_id in filter(None, conn_ids):
+    for conn_id in setup.conn_ids:
         yield _tested(conn_id)
-    if not any(conn_ids):
-        yield ok("no openlineage_conn_id is set: events go where Airflow's OpenLineage provider sends its own")
+    if not setup.conn_ids:
+        yield ok("no lineage_conn_id is set: events go where Airflow's OpenLineage provider sends its own")
 
 
 def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
@@ -129,15 +128,6 @@ def check_same_backend(setup: Setup) -> Iterator[Finding]:
         if shared := ", ".join(sorted(backends[one] & backends[other])):
             text = f"{one} and {other} lead to the same backend ({shared}), which gets each event twice"
             yield warning(text, "remove one of the two")
-    if driver := setup.settings.driver_openlineage_conn_id:
-        raw = _backends(config_of, driver)
-        for name, merged in backends.items():
-            if shared := ", ".join(sorted(raw & merged)):
-                yield warning(
-                    f"the driver sends its raw events by {driver} to {shared}, where {name} leads too: its jobs of "
-                    "single actions appear there beside the one job of the task",
-                    "give driver_openlineage_conn_id a backend of its own",
-                )
 
 
 def _backends(config: Callable[..., Mapping[str, Any]], *conn_id: str) -> frozenset[str]:

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from spark_lineage.deliver.outbox.database import FILE
-from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.launch.directory import check_root
 from spark_lineage.launch.file_system import file_system_of, is_network
@@ -70,7 +70,7 @@ def check_outbox(setup: Setup) -> Iterator[Finding]:
             "set outbox_dir to a local disk",
         )
     if (path / FILE).exists():
-        yield from _contents(path, setup.settings.outbox_max_bytes)
+        yield from _contents(path, DEFAULT_BYTES)
 
 
 def _room(path: Path, setting: str, consequence: str) -> Iterator[Finding]:
@@ -126,6 +126,6 @@ def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
             )
     used = sum(one.bytes for one in destinations)
     if used > max_bytes * _NEARLY_FULL:
-        text = f"it holds {used / 1e6:,.1f} of {max_bytes / 1e6:,.1f} MB (outbox_max_bytes)"
+        text = f"it holds {used / 1e6:,.1f} of {max_bytes / 1e6:,.1f} MB"
         bad = problem if used >= max_bytes else warning
-        yield bad(text, "fix the backends, then run spark-lineage outbox flush; or raise outbox_max_bytes")
+        yield bad(text, "fix the backends, then run spark-lineage outbox flush")

@@ -63,7 +63,7 @@ class Setup:
             master=_master(BaseHook.get_connection(conn_id)) if places.has_connection else "yarn",
             places=places,
             settings=settings,
-            conn_ids=tuple(dict.fromkeys(conn_ids)) or settings.event_conn_ids,
+            conn_ids=tuple(dict.fromkeys(conn_ids)) or settings.lineage_conn_id,
             env=dict(os.environ),
         )
 

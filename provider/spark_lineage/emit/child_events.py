@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct, structs
 from openlineage.client.generated import parent_run
@@ -21,14 +20,12 @@ from openlineage.client.uuid import generate_static_uuid
 from spark_lineage.emit.facets import PRODUCER, REDUCED_KEY
 from spark_lineage.emit.run_event import input_datasets, job_facets, job_type_facet, output_datasets, run_facets
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, limited
-from spark_lineage.merge.lineage import Action, Attempt, AttemptReason, DatasetLineage, ParentRun, TaskLineage
+from spark_lineage.merge.lineage import Action, DatasetLineage, ParentRun, TaskLineage
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redacted_event import event_time, sent_name
-from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import Granularity
 
-ChildKind = Literal["PATH", "ACTION"]
-
+_PATH = "PATH"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HASH_DIGITS = 12
 _READABLE_LENGTH = 64
@@ -38,13 +35,12 @@ _CLIENT_BYTES = 1_024
 
 
 class ChildRun(Struct, frozen=True):
-    """A run within the run of the task, with a lineage of its own.
+    """The run of a path within the run of the task, with a lineage of its own.
 
     ``job`` names its job within the task's: the same for the same work on every run. ``key`` separates the runs of
     one job within one run of the task. ``started_at`` is never after ``ended_at``.
     """
 
-    kind: ChildKind
     job: str
     key: str
     is_streaming: bool
@@ -90,7 +86,7 @@ def child_events(
 def _events(
     child: ChildRun, task: ParentRun, parent: parent_run.ParentRunFacet, job_of_all: dict[str, Any], limit_bytes: int
 ) -> list[RunEvent]:
-    identity = json.dumps([task.run_id, child.kind, child.job, child.key]).encode()
+    identity = json.dumps([task.run_id, _PATH, child.job, child.key]).encode()
     run_id = str(generate_static_uuid(child.started_at, identity))
 
     def event(event_type: EventType, moment: datetime, lineage: TaskLineage, **facets: Any) -> RunEvent:
@@ -119,12 +115,10 @@ def _events(
 def _described(child: ChildRun, task: ParentRun, description: str | None) -> dict[str, Any]:
     names = [*(each.dataset for each in child.lineage.outputs), *(each.dataset for each in child.lineage.attempted)]
     written = ", ".join(sent_name(name).name for name in names)
-    what = "All that leads to" if child.kind == "PATH" else "A Spark action that writes"
-    first = f"{what} {written}" if written else "A Spark action that only reads"
-    text = "\n\n".join(filter(None, (f"{first}, in the task {task.job_name}.", description)))
+    text = "\n\n".join(filter(None, (f"All that leads to {written}, in the task {task.job_name}.", description)))
     return {
         "documentation": DocumentationJobFacet(description=text, producer=PRODUCER),
-        "jobType": job_type_facet(child.kind, is_streaming=child.is_streaming),
+        "jobType": job_type_facet(_PATH, is_streaming=child.is_streaming),
     }
 
 
@@ -143,15 +137,13 @@ def _parent(task: ParentRun, root: ParentRun | None) -> parent_run.ParentRunFace
 
 
 def child_runs(lineage: TaskLineage, granularity: Granularity) -> list[ChildRun]:
-    """The child runs of a task, in the order of their ends: none for ``task``, those of ``path`` also for ``action``.
+    """The child runs of a task, in the order of their ends: none for ``task``.
 
-    ``lineage`` has to have its ``actions`` for both: paths take their times from them, and failed ones their inputs.
-    The job of a path is named by its output and a hash of its inputs and output, that of an action by Spark's command
-    and a hash of what it read and wrote. A run that left nothing behind names no output, as in the task's event (M5).
+    ``lineage`` has to have its ``actions``: paths take their times from them, and failed ones their inputs. The job of
+    a path is named by its output and a hash of its inputs and output.
     """
-    paths = () if granularity == "task" else _paths(lineage)
-    children = [*paths, *(_actions(lineage) if granularity == "action" else ())]
-    return sorted(children, key=lambda child: (child.ended_at, child.started_at, child.kind, child.job, child.key))
+    children = () if granularity == "task" else _paths(lineage)
+    return sorted(children, key=lambda child: (child.ended_at, child.started_at, child.job, child.key))
 
 
 def _paths(task: TaskLineage) -> Iterator[ChildRun]:
@@ -166,7 +158,7 @@ def _paths(task: TaskLineage) -> Iterator[ChildRun]:
             unconfirmed=tuple(name for name in task.unconfirmed if name == output.dataset),
         )
         job = _job(_place(output.dataset), output.fed_by, [output.dataset])
-        yield _child("PATH", job, "written", lineage=path, actions=_leading_to(output.dataset, done), task=task)
+        yield _child(job, "written", lineage=path, actions=_leading_to(output.dataset, done), task=task)
     for attempt in task.attempted:
         actions = _leading_to(attempt.dataset, task.actions)
         read = {name for action in actions for name in action.inputs}
@@ -177,49 +169,14 @@ def _paths(task: TaskLineage) -> Iterator[ChildRun]:
             attempted=(attempt,),
         )
         job = _job(_place(attempt.dataset), (each.dataset for each in path.inputs), [attempt.dataset])
-        yield _child("PATH", job, attempt.reason, lineage=path, actions=actions, task=task)
+        yield _child(job, attempt.reason, lineage=path, actions=actions, task=task)
 
 
-def _actions(task: TaskLineage) -> Iterator[ChildRun]:
-    # What a dataset is, without what the task as a whole did to it.
-    known = {
-        each.dataset: DatasetLineage(each.dataset, each.schema, each.symlinks, each.storage, each.catalog)
-        for each in (*task.inputs, *task.outputs)
-    }
-    applications = sorted((each.job_name for each in task.applications), key=len, reverse=True)
-    vain = {each.dataset: each.reason for each in task.attempted}
-    unwritten = {name for name, reason in vain.items() if reason == "not written"}
-    runs: defaultdict[tuple[str, str], list[Action]] = defaultdict(list)
-    for action in task.actions:
-        # What differs comes first: backends cut long names, and most actions are of few commands.
-        places = [_place(name) for name in (*action.outputs, *action.inputs)[:1]]
-        readable = "_".join(filter(None, (*places, _command(action.job_name, applications))))
-        job = _job(readable, action.inputs, action.outputs)
-        # The micro-batches of a query are one run, as they are one path.
-        runs[job, "stream" if action.is_streaming else action.run_id].append(action)
-    for (job, key), actions in runs.items():
-        last = max(actions, key=lambda action: (action.ended_at, action.run_id))
-        reason: AttemptReason = "unfinished" if last.state == "ABORT" else "failed"
-        is_written = any(action.state == "COMPLETE" for action in actions)
-        written = [name for name in last.outputs if is_written and name not in unwritten]
-        tried = [name for name in last.outputs if name not in written]
-        lineage = TaskLineage(
-            state=last.state,
-            inputs=tuple(known.get(name, DatasetLineage(name)) for name in last.inputs),
-            outputs=tuple(known.get(name, DatasetLineage(name)) for name in written),
-            attempted=tuple(Attempt(name, vain.get(name, reason)) for name in tried),
-        )
-        yield _child("ACTION", job, key, lineage=lineage, actions=actions, task=task)
-
-
-def _child(
-    kind: ChildKind, job: str, key: str, *, lineage: TaskLineage, actions: Sequence[Action], task: TaskLineage
-) -> ChildRun:
+def _child(job: str, key: str, *, lineage: TaskLineage, actions: Sequence[Action], task: TaskLineage) -> ChildRun:
     """Return a child the time of its actions; that of the task where none is known, as of a declared output."""
     started_at = min((action.started_at for action in actions), default=task.started_at or task.ended_at or _EPOCH)
     ended_at = max((action.ended_at for action in actions), default=task.ended_at or started_at)
     return ChildRun(
-        kind=kind,
         job=job,
         key=key,
         is_streaming=any(action.is_streaming for action in actions),
@@ -249,17 +206,6 @@ def _job(readable: str, inputs: Iterable[DatasetName], outputs: Iterable[Dataset
 def _place(dataset: DatasetName) -> str:
     """The end of a dataset's name, which people know it by: ``orders`` of ``/warehouse/shop.db/orders``."""
     return _readable(sent_name(dataset).name.rstrip("/").rpartition("/")[2])
-
-
-def _command(job_name: str, applications: Iterable[str]) -> str:
-    """Spark's command in the name that the listener gives a job: ``{application}.{command}.{dataset}``.
-
-    The rest of it changes from run to run (a path with a date in it), or holds what may be secret.
-    """
-    for application in applications:
-        if application and job_name.startswith(f"{application}."):
-            return _readable(job_name[len(application) + 1 :].partition(".")[0])
-    return _readable(redact(job_name))
 
 
 def _readable(text: str) -> str:

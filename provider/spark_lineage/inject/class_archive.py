@@ -89,10 +89,10 @@ def archives(folder: Path, key: str = "*") -> dict[Path, int]:
 
 
 @CLASS_PATH.bounded
-def use_archive(prepared: Prepared, submitter: Submitter, settings: Settings, log: Log) -> Prepared:
+def use_archive(prepared: Prepared, submitter: Submitter, log: Log) -> Prepared:
     """Have the driver's JVM use the archive that fits; the user's own options come after it, and so win."""
     try:
-        archive = _fitting(prepared, submitter, cache_folder(Path(jar_cache(settings, submitter.env))))
+        archive = _fitting(prepared, submitter, cache_folder(jar_cache(submitter.env)))
     except (InstallationNotFoundError, NoArchiveError, OSError) as error:
         log.debug("The driver starts without a class archive: %s", error)
         return prepared
@@ -128,7 +128,7 @@ def make_archive(submitter: Submitter, settings: Settings) -> Path:
 
     :raises NoArchiveError: where that cannot be done; also what ``prepare`` raises
     """
-    folder = cache_folder(Path(jar_cache(settings, submitter.env)))
+    folder = cache_folder(jar_cache(submitter.env))
     create_private(folder)
     # In the cache, so that it can be renamed.
     with tempfile.TemporaryDirectory(prefix="warm-", dir=folder) as work:

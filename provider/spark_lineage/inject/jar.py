@@ -7,7 +7,7 @@ import os
 import re
 import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -16,7 +16,7 @@ import requests
 from urllib3.exceptions import HTTPError
 
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation
-from spark_lineage.inject.properties import LISTENER, JarNotFoundError, SubmitArguments, effective_paths
+from spark_lineage.inject.properties import LISTENER, JarNotFoundError
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedPlace
 from spark_lineage.launch.directory import create_private, without_scheme
 from spark_lineage.launch.lock import locked, within
@@ -263,22 +263,4 @@ def check_scala(jar: str, spark: SparkInstallation) -> None:
         raise JarNotFoundError(
             f"{jar} is for Scala {scala}, and Spark {spark.spark_version} has Scala {spark.scala_version}; write "
             "{scala} in openlineage_jar, or bring the listener for that Scala"
-        )
-
-
-@CLASS_PATH.bounded
-def check_kafka_client(user: SubmitArguments, properties: Mapping[str, str], home: Path | None) -> None:
-    """Check that a driver that is to send its events to Kafka has Kafka's client.
-
-    Without it the listener dies of a ``NoClassDefFoundError``, upon which Spark stops the application.
-
-    :raises JarNotFoundError: where the client is not found
-    """
-    jars, packages, class_path = effective_paths(user, properties)
-    folders = [Path(one).parent for one in class_path.split(os.pathsep) if one.endswith("/*")]
-    folders += [] if home is None else [home / "jars"]
-    if "kafka" not in f"{jars}{packages}{class_path}" and not any(any(one.glob("kafka-clients*")) for one in folders):
-        remedy = "name org.apache.kafka:kafka-clients in packages, or the jar in jars"
-        raise JarNotFoundError(
-            f"the driver has no Kafka client, without which Spark would stop the application; {remedy}"
         )

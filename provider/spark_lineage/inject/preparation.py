@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,8 +19,6 @@ from spark_lineage.inject.installation import (
 )
 from spark_lineage.inject.jar import check_scala, holds_listener, resolve_jar
 from spark_lineage.inject.properties import (
-    REDACTION_KEY,
-    TRANSPORT_TYPE,
     JarNotFoundError,
     LineageProperties,
     SubmitArguments,
@@ -121,24 +118,17 @@ def prepare(
     submitter: Submitter,
     settings: Settings,
     lineage: LineageProperties,
-    transport: Mapping[str, str] = MappingProxyType({}),
 ) -> Prepared:
     """Extend the user's arguments by the listener, which is going to write into an existing directory.
 
     The jar is downloaded unless ``evidence`` is ``auto``.
 
-    :param transport: properties of another transport that the driver is to use besides, unless the user has set one
     :raises JarNotFoundError: when the listener jar cannot be found, not on the driver's host, or not for its Scala
     :raises PropertiesFileError: when the user's properties file cannot be read
     :raises NoRoomError: when the user's own transport cannot be joined
     """
     found = user_properties(user, submitter)
     file_properties, deploy_mode = found.of_file, found.deploy_mode
-    if TRANSPORT_TYPE not in found.properties:
-        # As if the user's file had them: then what is secret stays in a file that is private.
-        file_properties = {**transport, **file_properties}
-        masked = {key: transport[key] for key in {REDACTION_KEY} & transport.keys() - found.properties.keys()}
-        user = replace(user, conf={**masked, **user.conf})
     jar = None
     of_user = brought(user, file_properties)
     # Beside one of the user's, Spark would find two.
@@ -173,7 +163,7 @@ def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]
     return resolve_jar(
         settings.openlineage_jar or DEFAULT_JAR,
         installation=submitter.installation,
-        cache_dir=Path(jar_cache(settings, submitter.env)),
+        cache_dir=jar_cache(submitter.env),
         repositories=[*submitter.repositories, *split(properties.get(_REPOSITORIES, ""))],
         default_repository=submitter.env.get("DEFAULT_ARTIFACT_REPOSITORY"),
         timeout_seconds=None if settings.evidence == "auto" else settings.jar_timeout_seconds,

@@ -166,7 +166,7 @@ def inject_jar(
     if is_local and (misread := misread_in_lists(jar)):
         raise JarNotFoundError(
             f"the path of the OpenLineage listener jar, {jar}, holds {misread}, which --jars does not take as "
-            "it is; choose another openlineage_jar or jar_cache_dir"
+            "it is; choose another openlineage_jar or XDG_CACHE_HOME"
         )
     all_jars = _append(jars, jar, ",")
     if user.jars is None and "spark.jars" not in user.conf and looks_secret("", jars):
@@ -230,16 +230,17 @@ def inject_transport(
     kind = effective.get(TRANSPORT_TYPE, "").strip()
     if not kind:  # without a type the listener has no transport, whatever other keys there are
         return _with_ours(dict(conf), {}, effective, {f"{PREFIX}{key}": value for key, value in ours.items()})
-    if kind == ours["type"] and kind in {"console", "kafka"}:
+    if kind == ours["type"] == "console":
         # There is one already, and events are collected from where it sends them.
         own = {key: value for key, value in file_properties.items() if _is_single(key) and key not in conf}
         secret = {key: value for key, value in own.items() if looks_secret(key, value)}
         return {key: value for key, value in {**own, **conf}.items() if key not in secret}, secret
+    if kind == "kafka":
+        raise NoRoomError("the job's own OpenLineage transport to Kafka stays its only one: nothing can be added to it")
     if not _can_join(kind, effective):
         raise NoRoomError(
             "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "
-            "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members; "
-            "or, for Kafka, as a connection that driver_openlineage_conn_id names"
+            "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members"
         )
     composite, private = (dict(conf), {}) if kind == "composite" else _wrap(kind, conf, file_properties)
     if _CONTINUE not in effective:
@@ -262,11 +263,8 @@ def _can_join(kind: str, effective: Mapping[str, str]) -> bool:
     """Whether a member beside what is there leaves the user's transport what it is.
 
     A list and a member cannot stand together: the events of both are lost (measured). And members that the user's conf
-    put to sleep with a single type would wake in a composite; they cannot be taken out of the user's file. The listener
-    misreads the properties of a Kafka producer in a member, and then loses all events (1.53, measured).
+    put to sleep with a single type would wake in a composite; they cannot be taken out of the user's file.
     """
-    if kind == "kafka":
-        return False
     if kind == "composite":
         return _MEMBERS not in effective
     return not any(key == _MEMBERS or key.startswith(f"{_MEMBERS}.") for key in effective)

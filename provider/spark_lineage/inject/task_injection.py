@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from spark_lineage.declare import TARGET_FILE
-from spark_lineage.inject.driver_transport import DriverTransport
 from spark_lineage.inject.event_log import (
     EVENT_LOG_PREFIX,
     EVENT_LOG_SETTING,
@@ -30,9 +28,7 @@ from spark_lineage.inject.preparation import K8S_UPLOAD, Prepared, Submitter, pr
 from spark_lineage.inject.properties import (
     APP_NAME,
     APP_RUN_ID,
-    FACETS_PREFIX,
     NAMESPACE,
-    TRANSPORT_TYPE,
     JarNotFoundError,
     LineageProperties,
     NoRoomError,
@@ -42,13 +38,10 @@ from spark_lineage.inject.properties import (
     misread_in_lists,
     split,
 )
-from spark_lineage.inject.properties import PREFIX as TRANSPORT_PREFIX
 from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedPlace
 from spark_lineage.launch.directory import (
     DECLARE_ARCHIVE,
     EVENT_LOG_DIRECTORY,
-    EVENTS_FILE,
-    LISTENER_FILE,
     OWN_EVENT_LOGS,
     PRIVATE_FILE,
     check_root,
@@ -60,7 +53,6 @@ from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import jar_cache
 
-_LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 # Beside the wait for the jar, which has its own limit.
 _FILES_SECONDS = 10.0
 _PY_FILES = "spark.submit.pyFiles"
@@ -97,7 +89,7 @@ class TaskInjection:
     @LINEAGE_FILES.bounded
     def tidy(self) -> None:
         """Remove what only the submission needed; raises ``OSError`` when something cannot be removed."""
-        for name in (PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE):
+        for name in (PRIVATE_FILE, DECLARE_ARCHIVE):
             (self.directory / name).unlink(missing_ok=True)
 
 
@@ -107,13 +99,11 @@ def inject_task(
     arguments: SubmitArguments,
     submitter: Submitter,
     *,
-    transport: DriverTransport,
     why_not_home: Callable[[str], str],
     guard: Guard,
 ) -> TaskInjection:
     """Prepare the submission of a task; the directory of its launch is made, and stays, whatever comes after that.
 
-    :param transport: with what the driver itself sends its raw events
     :param why_not_home: says why an event log in the directory of a URL cannot be copied from there; empty if it can
     :raises NoEvidenceError: when the job has neither the listener nor an event log
     :raises Exception: for a lineage directory that cannot be used, and what
@@ -127,7 +117,7 @@ def inject_task(
         if not is_writable_tag(key, value):
             name = redact(repr(key))
             guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
-    task = _Task(lineage, arguments, submitter, transport, why_not_home, guard)
+    task = _Task(lineage, arguments, submitter, why_not_home, guard)
     injected, why_not = task.injected(settings)
     if settings.evidence == "auto" and not injected.is_certain:
         # Better to wait for the jar than to have nothing.
@@ -150,10 +140,10 @@ def inject_task(
         except CannotShipError as error:
             guard.log.debug("The program cannot declare lineage: %s", error)
     with guard("The driver starts without a class archive", can_fail=False):
-        if has_class_archive(Path(jar_cache(settings, submitter.env))):
+        if has_class_archive(jar_cache(submitter.env)):
             from spark_lineage.inject.class_archive import use_archive
 
-            injected.prepared = use_archive(injected.prepared, submitter, settings, guard.log)
+            injected.prepared = use_archive(injected.prepared, submitter, guard.log)
     return injected
 
 
@@ -168,7 +158,6 @@ class _Task:
     lineage: LineageProperties
     arguments: SubmitArguments
     submitter: Submitter
-    transport: DriverTransport
     why_not_home: Callable[[str], str]
     guard: Guard
 
@@ -178,10 +167,6 @@ class _Task:
         preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
         prepared, why_not = preparing.use(lambda: self._prepared(settings))
         injected = TaskInjection(prepared, Path(self.lineage.events_file).parent)
-        if self.transport.file is not None and prepared.has_listener:
-            _add_listener_file(injected, self.transport.file, self.arguments.conf, self.guard)
-        elif not prepared.has_listener and self.transport != DriverTransport():
-            self.guard.log.warning("The driver sends no raw events: it runs without OpenLineage's listener.")
         if settings.evidence != "listener":
             self._add_event_log(injected, is_read_here=settings.collect_log in {"auto", "directory"})
         return injected, why_not
@@ -191,7 +176,7 @@ class _Task:
         why_not, arguments, submitter, lineage = "", self.arguments, self.submitter, self.lineage
         if settings.evidence != "event_log":
             try:
-                return prepare(arguments, submitter, settings, lineage, self.transport.properties), ""
+                return prepare(arguments, submitter, settings, lineage), ""
             except (JarNotFoundError, NoRoomError) as error:
                 if settings.evidence == "listener":
                     raise
@@ -223,38 +208,6 @@ class _Task:
                 self.guard.log.debug("No event log is read: %s", log.reason)
             injected.prepared = prepared.with_arguments(conf=log.conf)
             injected.event_log = log
-
-
-def _add_listener_file(
-    injected: TaskInjection, transport: Mapping[str, Any], user: Mapping[str, str], guard: Guard
-) -> None:
-    """Configure both transports of the listener in a file of its own.
-
-    Spark properties cannot describe a Kafka transport beside another one: the listener splits the keys of its producer
-    at their dots, and loses all events (``ArgumentParser`` of openlineage-spark 1.53, measured). Facets that we have no
-    use for are left on, unless the user has switched them off: others may want them.
-    """
-    prepared = injected.prepared
-    conf = prepared.arguments.conf
-    if prepared.deploy_mode != "client" or conf.get(TRANSPORT_TYPE) != "file":
-        guard.log.warning(
-            "The driver sends no raw events: a connection of this kind needs deploy mode client, and a job "
-            "without an OpenLineage transport of its own."
-        )
-        return
-    with guard("The driver sends no raw events", can_fail=False):
-        file = injected.directory / LISTENER_FILE
-        _write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
-        ours = (TRANSPORT_PREFIX, FACETS_PREFIX)
-        kept = {key: value for key, value in conf.items() if key in user or not key.startswith(ours)}
-        injected.prepared = replace(prepared.with_arguments(conf=kept), env={_LISTENER_VARIABLE: str(file)})
-
-
-@LINEAGE_FILES.bounded
-def _write_listener_file(path: Path, events_file: str, transport: Mapping[str, Any]) -> None:
-    transports = {"spark_lineage": {"type": "file", "location": events_file}, "user": transport}
-    composite = {"type": "composite", "continueOnFailure": True, "transports": transports}
-    write_new(path, json.dumps({"transport": composite}).encode())
 
 
 @LINEAGE_FILES.bounded

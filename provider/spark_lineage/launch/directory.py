@@ -20,7 +20,6 @@ from spark_lineage.launch.lock import append_whole
 EVENTS_FILE = "openlineage-events.ndjson"
 # What a worker that was killed leaves of what it was to remove.
 PRIVATE_FILE = "spark.properties"
-LISTENER_FILE = "openlineage.json"
 EVENT_LOG_DIRECTORY = "event-log"
 # In it; also the value of spark.eventLog.enabled when it is ours, which Spark takes in any case.
 OWN_EVENT_LOGS = "tRuE"

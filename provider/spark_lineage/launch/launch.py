@@ -35,8 +35,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie: paths of this
     machine, and URLs that are copied from elsewhere. ``yarn_urls`` are the ResourceManagers of Hadoop's
     configuration, which a later process may not have. ``events_from`` says how the listener's events
-    come into the directory, if the driver does not write them there: ``receiver``, ``driver_log`` or ``kafka``;
-    ``receiver`` is the connection of that, or the URL of a receiver that ends with its process.
+    come into the directory, if the driver does not write them there: ``receiver``, whose connection ``receiver`` is, or
+    ``driver_log``.
     """
 
     directory: str

@@ -27,8 +27,6 @@ _UNREACHED = {
     "receiver": "the driver could not reach the receiver that is named above: look for HttpTransport in its log",
     "driver_log": "the driver's log could not be read, as is logged above, or its level leaves out the lines of "
     "ConsoleTransport, which are of INFO (spark.log.level, setLogLevel, log4j2.properties)",
-    "kafka": "the driver could not write to the topic, or has no Kafka client on its class path: look for "
-    "KafkaTransport in its log",
 }
 """Why no event came, by how it was to come."""
 _SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STREAMING_QUERY": "streaming queries"}

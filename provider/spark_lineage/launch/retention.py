@@ -24,7 +24,6 @@ from spark_lineage.launch.directory import (
     EVENTS_FILE,
     LAST_ENDS_DIRECTORY,
     LAUNCH_FILE,
-    LISTENER_FILE,
     OWN_EVENT_LOGS,
     PRIVATE_FILE,
     ROLLING,
@@ -34,7 +33,7 @@ from spark_lineage.launch.directory import (
 )
 from spark_lineage.launch.lock import locked, within
 
-_FILES = (EVENTS_FILE, PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
+_FILES = (EVENTS_FILE, PRIVATE_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
 _NAMES = "|".join(map(re.escape, _FILES))
 # Also those of `spark_lineage.declare`, and what `replace_private` leaves when its process is killed.
 _OURS = re.compile(rf"{_NAMES}|declared-\d+-[0-9a-f]+\.ndjson|{CLAIM_PREFIX}[\w-]+|\.(?:{_NAMES})\.\d+")

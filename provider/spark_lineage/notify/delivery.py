@@ -37,16 +37,15 @@ def source_name(source: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def make_listener(source: Any, context: ListenerContext, *, setting: str) -> Any:
+def make_listener(source: Any, context: ListenerContext) -> Any:
     """Return the listener that a class path or an object stands for.
 
     It has ``on_event(event)`` at least; ``close()`` is called after the last event if it has one.
 
     :param source: a listener, or what makes one of a context (a class, a function); or the class path of either
-    :param setting: what names it, for the text of an error
     :raises ListenerError: when it cannot be imported or made, or is none
     """
-    what = f"{setting} names {source_name(source)}, which"
+    what = f"lineage_listeners names {source_name(source)}, which"
     listener = source
     if isinstance(source, str):
         module, _, attribute = source.rpartition(".")

@@ -28,18 +28,15 @@ class Notifications:
 
     One that cannot be made is logged, and the others continue.
 
-    :param settings: name the listeners of the job and of catalogs (class paths, factories, or listeners themselves),
-        and how long :meth:`close` waits for all of them together
+    :param settings: name the listeners (class paths, factories, or listeners themselves), and how long :meth:`close`
+        waits for all of them together
     """
 
     def __init__(self, context: ListenerContext, events: JobEvents, settings: Settings) -> None:
         self._log = context.logger
         self._events = events
         self._timeout_seconds = settings.listener_timeout_seconds
-        self._job_status = list(_deliveries("job_status_listeners", settings.job_status_listeners, context))
-        self._catalog_modification = list(
-            _deliveries("catalog_modification_listeners", settings.catalog_modification_listeners, context)
-        )
+        self._deliveries = list(_deliveries(settings.lineage_listeners, context))
         self._has_ended = False
         self._job_type: JobType | None = None
         self._counts: tuple[DeliveryCounts, ...] | None = None
@@ -68,9 +65,8 @@ class Notifications:
         return notifications
 
     def put(self, event: JobStatusChangedEvent | CatalogModificationEvent) -> None:
-        """Queue an event of the job, or of a catalog, for the listeners of its kind."""
-        is_of_job = isinstance(event, JobStatusChangedEvent)
-        for delivery in self._job_status if is_of_job else self._catalog_modification:
+        """Queue an event of the job, or of a catalog, for each listener."""
+        for delivery in self._deliveries:
             delivery.put(event)
 
     def changed(self, transition: StatusTransition) -> None:
@@ -101,10 +97,9 @@ class Notifications:
         if self._counts is not None:
             return self._counts
         seconds = self._timeout_seconds if timeout_seconds is None else timeout_seconds
-        deliveries = [*self._job_status, *self._catalog_modification]
-        for delivery in deliveries:
+        for delivery in self._deliveries:
             delivery.stop(seconds)
-        self._counts = tuple(delivery.join() for delivery in deliveries)
+        self._counts = tuple(delivery.join() for delivery in self._deliveries)
         for counts in self._counts:
             self._report(counts, seconds)
         return self._counts
@@ -125,11 +120,11 @@ class Notifications:
             self._log.debug("Listener %s has taken all %d events.", counts.listener, counts.delivered)
 
 
-def _deliveries(setting: str, sources: Iterable[Any], context: ListenerContext) -> Iterator[Delivery]:
+def _deliveries(sources: Iterable[Any], context: ListenerContext) -> Iterator[Delivery]:
     for source in sources:
         name = redact(source_name(source))
         try:
-            yield Delivery(name, partial(make_listener, source, context, setting=setting), context.logger)
+            yield Delivery(name, partial(make_listener, source, context), context.logger)
         except RuntimeError as error:
             # The host gives no more threads.
             context.logger.warning("Listener %s gets no events: %s", name, error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from contextlib import closing
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from msgspec import Struct, structs
 
 from spark_lineage.collect.bringing import Bringing
 from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
-from spark_lineage.collect.copies import SourceError
 from spark_lineage.collect.event_sources import source_of
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline
 from spark_lineage.launch.launch import TryEnd, application_ids
@@ -34,7 +32,6 @@ from spark_lineage.watch.task_watch import TaskWatch, read_transitions
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_lineage.collect.topic_events import Topic
     from spark_lineage.launch.launch import Launch, LostTry
     from spark_lineage.settings.places import Places
 
@@ -93,11 +90,10 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         watch.log.restore(read_transitions(collector.directory))
     if launch.events_from:
         collector.source = launch.events_from
-        if "://" not in launch.receiver:
-            why = f"Some lineage is missing, because the driver's events cannot be collected by {launch.events_from}"
-            with guard(why), closing(source_of(launch, lambda: sources, partial(_topic, launch.receiver))) as source:
-                source.bring(is_last=True)
-                collector.counts.set_aside |= source.set_aside
+        why = f"Some lineage is missing, because the driver's events cannot be collected by {launch.events_from}"
+        with guard(why), closing(source_of(launch, lambda: sources)) as source:
+            source.bring(is_last=True)
+            collector.counts.set_aside |= source.set_aside
     with guard("Some lineage is missing, because not all files can be read"):
         collector.finish()
     bringing = Bringing(
@@ -132,15 +128,6 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     ui_url = next((one.ui_url for one in lineage.applications if one.ui_url), None)
     status = watch.summary(error, known.application_id, ui_url)
     return Recovered(structs.replace(lineage, status=status), collector.counts)
-
-
-def _topic(conn_id: str) -> Topic:
-    from spark_lineage.collect.topic_events import Topic
-    from spark_lineage.deliver.hooks import OpenLineageHook
-
-    if not conn_id:
-        raise SourceError("the Kafka topic is named in the job alone, and not in a connection")
-    return Topic.of(OpenLineageHook(conn_id).transport_config(), conn_id)
 
 
 def _conclude(launch: Launch, watch: TaskWatch, applications: Iterable[str], *, is_ended_here: bool) -> str:

@@ -16,11 +16,8 @@ from spark_lineage.settings.values import (
     ListenerSources,
     Patterns,
     PolicyRules,
-    Ports,
     Required,
-    RoomBytes,
     SettingError,
-    StartDatasets,
     WaitSeconds,
 )
 
@@ -35,7 +32,6 @@ __all__ = [
     "SettingError",
     "Settings",
     "Settled",
-    "StartDatasets",
 ]
 
 SECTION = "spark_lineage"
@@ -96,31 +92,16 @@ class Settings:
     openlineage_jar: str = _setting(
         "",
         "The OpenLineage listener for Spark: a path, a URL or a Maven coordinate. ``{scala}`` is the Scala version"
-        " of the Spark found. A coordinate is fetched once from a Maven repository and kept in ``jar_cache_dir``. "
+        " of the Spark found. A coordinate is fetched once from a Maven repository and kept in "
+        "``{XDG_CACHE_HOME}/airflow-provider-spark-lineage``. "
         "Empty: ``io.openlineage:openlineage-spark_{scala}:1.53.0``.",
         example="/opt/jars/openlineage-spark_2.13-1.53.0.jar",
-    )
-    jar_cache_dir: str = _setting(
-        "",
-        "Directory for jars resolved from a coordinate or a URL. Empty: ``~/.cache/airflow-provider-spark-lineage``.",
-        example="/var/cache/spark_lineage",
-        is_argument=False,
     )
     jar_timeout_seconds: float = _setting(
         120.0,
         "How long the first task may wait for the jar. After that its job has the event log alone.",
         example="30",
         is_argument=False,
-    )
-    lineage_namespace: str = _setting(
-        "",
-        "OpenLineage namespace of the Spark application's own job. Empty: that of the Airflow OpenLineage provider.",
-        example="analytics",
-    )
-    lineage_job_name: str = _setting(
-        "",
-        "Name of the Spark application's own OpenLineage job. Empty: ``{dag_id}.{task_id}.spark``.",
-        example="orders.spark",
     )
     lineage_tags: Mapping[str, str] = _setting(
         {},
@@ -143,40 +124,19 @@ class Settings:
         "auto",
         "Where Spark's event log is collected from. ``directory``: one that this machine sees. ``event_log``: where "
         "``spark.eventLog.dir`` says, on HDFS, S3, GCS or ABFS. ``history``: the History Server. ``auto``: the first "
-        "of these that works. ``receiver``, ``driver_log``, ``kafka``: as ``auto``, and the listener's events come "
-        "over HTTP, from the log of a driver in a cluster, or from a Kafka topic.",
+        "of these that works. ``receiver``, ``driver_log``: as ``auto``, and the listener's events come over HTTP, or "
+        "from the log of a driver in a cluster.",
         example="history",
     )
     receiver_conn_id: str = _setting(
         "",
         "Connection to a receiver (``spark-lineage receive``) that drivers send their events to: schema, host, port, "
-        "and its secret as password. In deploy mode ``cluster`` without a ``lineage_dir``, ``auto`` takes it too. "
-        "Empty: with ``receiver``, each process of a task opens a receiver of its own.",
+        "and its secret as password. In deploy mode ``cluster`` without a ``lineage_dir``, ``auto`` takes it too.",
         example="receiver",
-        is_argument=False,
-    )
-    receiver_host: str = _setting(
-        "",
-        "Host by which drivers reach a receiver that a task opens. Empty: the name of this machine, and 127.0.0.1 in "
-        "deploy mode ``client``.",
-        example="worker-1.example.com",
-        is_argument=False,
-    )
-    receiver_ports: Ports = _setting(
-        (),
-        "The port of a receiver that a task opens, or a range of which a free one is used. Empty: any free port.",
-        example="47000-47099",
         is_argument=False,
     )
     tracking_interval_seconds: float = _setting(
         3600.0, "The longest time between two RUNNING events of a task; new datasets are sent sooner.", example="600"
-    )
-    start_datasets: StartDatasets = _setting(
-        "inputs",
-        "The datasets of the task's last successful end that the START of a run repeats, so that the job keeps a "
-        "graph while it runs: ``inputs``, ``all`` (a run that fails then leaves a version of outputs that it never "
-        "wrote), or ``none``. A stream repeats inputs and outputs, unless this is ``none``.",
-        example="all",
     )
     evidence: Evidence = _setting(
         "auto",
@@ -187,8 +147,7 @@ class Settings:
     )
     granularity: Granularity = _setting(
         "task",
-        "The jobs that a task has. ``task``: one. ``path``: also a child job for each output. ``action``: also a child "
-        "run for each Spark action.",
+        "The jobs that a task has. ``task``: one. ``path``: also a child job for each output.",
         example="path",
     )
     map_index_in_job_name: bool = _setting(
@@ -208,17 +167,11 @@ class Settings:
         "trigger the DAGs that are scheduled by them.",
         example="True",
     )
-    job_status_listeners: ListenerSources = _setting(
+    lineage_listeners: ListenerSources = _setting(
         (),
-        "Class paths of listeners that get each new job, each change of its status, and its lineage at "
-        "the end, separated by semicolons.",
-        example="spark_lineage.listeners.metrics_listener.MetricsListener",
-    )
-    catalog_modification_listeners: ListenerSources = _setting(
-        (),
-        "Class paths of listeners that get each table, view and database that a task created, altered, renamed"
-        " or dropped, separated by semicolons.",
-        example="spark_lineage.listeners.logging_listener.LoggingListener;our_package.Glossary",
+        "Class paths of listeners, separated by semicolons. Each gets the new job, each change of its status, each "
+        "table, view and database that the task created, altered, renamed or dropped, and the lineage at the end.",
+        example="spark_lineage.listeners.metrics_listener.MetricsListener;our_package.Glossary",
     )
     listener_timeout_seconds: WaitSeconds = _setting(
         5.0,
@@ -226,35 +179,17 @@ class Settings:
         "counted and logged.",
         example="1",
     )
-    openlineage_conn_id: ConnIds = _setting(
+    lineage_conn_id: ConnIds = _setting(
         (),
-        "Connections of type ``openlineage`` that get the events of a task, separated by semicolons. Empty: only "
-        "Airflow's OpenLineage provider sends them.",
-        example="marquez;data_rentgen",
-    )
-    atlas_conn_id: ConnIds = _setting(
-        (),
-        "Connections of type ``atlas``, separated by semicolons: each task becomes a process in Apache Atlas.",
-        example="atlas",
-    )
-    driver_openlineage_conn_id: str = _setting(
-        "",
-        "Connection of type ``openlineage`` that the Spark driver itself sends its raw events to, besides the file"
-        " that lineage is collected from.",
-        example="marquez_raw",
+        "Connections that get the events of a task, separated by semicolons: of type ``openlineage`` as they are, of "
+        "type ``atlas`` as a process in Apache Atlas. Empty: only Airflow's OpenLineage provider sends them.",
+        example="marquez;data_rentgen;atlas",
     )
     lineage_url: str = _setting(
         "",
         "The page of a task's job in a backend, which the task links to: a URL with ``{namespace}``, ``{job}``, "
         "``{run_id}``, ``{dag_id}`` or ``{task_id}``.",
         example="http://marquez:3000/lineage/job/{namespace}/{job}",
-        is_argument=False,
-    )
-    lineage_tab_bytes: RoomBytes = _setting(
-        48000.0,
-        "Maximum size of the XCom that a task leaves for the tab Lineage of Airflow 3.1 and newer; a larger one loses "
-        "columns first. 0: no XCom.",
-        example="200000",
         is_argument=False,
     )
     policy_rules: PolicyRules = _setting(
@@ -278,9 +213,6 @@ class Settings:
         example="/var/lib/airflow/outbox",
         is_argument=False,
     )
-    outbox_max_bytes: float = _setting(
-        500_000_000.0, "How many bytes of events the outbox holds at most.", example="100000000", is_argument=False
-    )
     redaction_patterns: Patterns = _setting(
         (),
         "Regular expressions (RE2), one per line, whose matches are masked wherever secrets are. With groups, only the "
@@ -290,15 +222,10 @@ class Settings:
     )
 
     @property
-    def event_conn_ids(self) -> tuple[str, ...]:
-        """The connections that a task's events are sent to, whatever their type."""
-        return tuple(dict.fromkeys((*self.openlineage_conn_id, *self.atlas_conn_id)))
-
-    @property
     def collect_log(self) -> CollectLogBy:
         """How the event log is collected."""
         match self.collect:
-            case "receiver" | "driver_log" | "kafka":
+            case "receiver" | "driver_log":
                 return "auto"
             case way:
                 return way
@@ -359,16 +286,13 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "Required": values.required,
     "float": values.number,
     "WaitSeconds": values.wait_seconds,
-    "RoomBytes": values.wait_seconds,
     "str": values.text,
     "Granularity": values.one_of(*get_args(Granularity)),
     "Evidence": values.one_of(*get_args(Evidence)),
     "CollectBy": values.one_of(*get_args(CollectBy)),
-    "StartDatasets": values.one_of(*get_args(StartDatasets)),
     "ListenerSources": values.listeners,
     "ConnIds": values.conn_ids,
     "Patterns": values.patterns,
     "PolicyRules": values.policy_rules,
-    "Ports": values.ports,
     "Mapping[str, str]": values.tags,
 }

@@ -137,21 +137,15 @@ def outbox_directory(setting: str) -> Path:
     return directory
 
 
-def jar_cache(settings: Settings, env: Mapping[str, str]) -> str:
-    """Return the directory of jars that were resolved."""
-    caches = env.get("XDG_CACHE_HOME") or "~/.cache"
-    return settings.jar_cache_dir or str(Path(caches).expanduser() / "airflow-provider-spark-lineage")
+def jar_cache(env: Mapping[str, str]) -> Path:
+    """Return the directory of jars that were resolved (XDG Base Directory Specification)."""
+    return Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "airflow-provider-spark-lineage"
 
 
 def stand_ins(settings: Settings) -> Mapping[str, str]:
     """Return, by the name of a setting, what counts where it is empty."""
-    from airflow.providers.openlineage import conf
-
     return {
         "lineage_dir": lineage_directory(settings),
         "outbox_dir": str(outbox_directory("")),
-        "jar_cache_dir": jar_cache(settings, os.environ),
         "openlineage_jar": DEFAULT_JAR,
-        "lineage_namespace": conf.namespace(),
-        "lineage_job_name": "{dag_id}.{task_id}.spark",
     }

@@ -7,32 +7,26 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-Granularity = Literal["task", "path", "action"]
+Granularity = Literal["task", "path"]
 # The source of lineage: OpenLineage's listener, Spark's event log, or both.
 Evidence = Literal["auto", "both", "event_log", "listener"]
 # Where the event log of a driver on another machine is read from.
 CollectLogBy = Literal["auto", "directory", "event_log", "history"]
 # Also how the events of the listener come.
-CollectBy = Literal[CollectLogBy, "receiver", "driver_log", "kafka"]
+CollectBy = Literal[CollectLogBy, "receiver", "driver_log"]
 # Whether a task fails without lineage: never, if none came, or if any of it is unknown too.
 Required = bool | Literal["complete"]
-# What the START of a run repeats of the last end of its task.
-StartDatasets = Literal["inputs", "all", "none"]
 # Ids of Airflow connections of type ``openlineage``.
 ConnIds = tuple[str, ...]
 Patterns = tuple[str, ...]
 PolicyRules = tuple[str, ...]
-Ports = tuple[int, ...]
 # Class paths, and from the operator's argument also factories and listeners.
 ListenerSources = tuple[Any, ...]
 # How long the task waits for others at most; 0 is not at all.
 WaitSeconds = float
-# How big something may be; with 0 there is none.
-RoomBytes = float
 
 # More than any size or time that is meant; a thread cannot wait as long as a float can say.
 _MAX_NUMBER = 1e9
-_LAST_PORT = 65535
 _RULE = re.compile(r"!?(dag|tag|pool|conn):.")
 
 
@@ -69,7 +63,7 @@ def number(value: Any, place: str) -> float:
 
 
 def wait_seconds(value: Any, place: str) -> float:
-    """Read a number of seconds, or of bytes, that may be 0."""
+    """Read a number of seconds, which may be 0."""
     if not 0 <= (found := _float(value)) <= _MAX_NUMBER:
         raise SettingError(f"{place} is {_shown(value)}; give a number from 0 on, and at most {_MAX_NUMBER:g}")
     return found
@@ -135,18 +129,6 @@ def policy_rules(value: Any, place: str) -> PolicyRules:
         words = "a pattern after dag:, tag:, pool: or conn:, with or without ! before it"
         raise SettingError(f"{place} has the rule {_shown(wrong[0])}; give {words}")
     return rules
-
-
-def ports(value: Any, place: str) -> Ports:
-    """Read a port, or a range of them: ``47000-47099``."""
-    first, dash, last = str(value).replace(" ", "").partition("-")
-    try:
-        found = tuple(range(int(first), int(last if dash else first) + 1))
-    except ValueError:
-        found = ()
-    if not found or found[0] < 1 or found[-1] > _LAST_PORT:
-        raise SettingError(f"{place} is {_shown(value)}; give a port, or a range like 47000-47099")
-    return found
 
 
 def tags(value: Any, place: str) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.collect.bringing import Bringing, why_not_home
-from spark_lineage.collect.collector import Collector, DirectoryCollector, FollowedEventLogs
+from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.collect.declared import declared_events, declared_span
 from spark_lineage.launch.bounded_run import (
     AFTER_READING_SECONDS,
@@ -38,7 +38,6 @@ from spark_lineage.watch.history_logs import HistoryLogs
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.collect.driver_ui import UiCollector
     from spark_lineage.launch.launch import Launch
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
 
 # For what is there to be read at once, however late it is; and for a line that is just being folded.
 _AT_LEAST_SECONDS, _LINE_SECONDS = 0.5, 0.3
-# Until the driver's UI is asked for plans: the listener or the event log of most jobs has come by then.
-UI_SECONDS = 20.0
 
 log = logging.getLogger(__name__)
 
@@ -168,8 +165,6 @@ class Collecting:
         )
         self._directory = directory
         self._settings = task.settings
-        self._ui: UiCollector | None = None
-        self._ui_wait = Deadline(min(UI_SECONDS, task.settings.tracking_interval_seconds))
         self._is_cleaning_up = True
         self._follower = Follower(
             self.collector,
@@ -253,7 +248,7 @@ class Collecting:
         self._event_logs.poll()
         if self._watching.watch is not None:
             self._watching.watch.ask_ui(is_logged=self._event_logs.is_followed)
-        self._tracking.tell(self._telling(), is_logged=self._event_logs.is_followed)
+        self._tracking.tell(self.collector, is_logged=self._event_logs.is_followed)
         # The rest of the old files is for after the next poll, or for the next job.
         is_cleaning_up, self._is_cleaning_up = self._is_cleaning_up, False
         with self._guard("Old lineage files are not removed", can_fail=False):
@@ -271,19 +266,6 @@ class Collecting:
                 # Not again where all was gone through, or that failed.
                 self._is_cleaning_up = not time.seconds_left
 
-    def _telling(self) -> Collector:
-        """Return the source of RUNNING events: the driver's UI if nothing else has reported the job by now."""
-        watch = self._watching.watch
-        is_known = self.collector.application_ids and not self._receiving.is_cut_off
-        if is_known or self._settings.evidence == "listener" or watch is None:
-            return self.collector
-        if self._ui is None and not self._ui_wait.seconds_left:
-            from spark_lineage.collect.driver_ui import UiCollector
-
-            interval = self._settings.tracking_interval_seconds
-            self._ui = UiCollector(watch.sql_log(), self.collector, interval, self._guard.log)
-        return self._ui.poll() if self._ui is not None else self.collector
-
     def _look(self) -> None:
         # What the user wants to be collected elsewhere is not read here.
         if self._settings.evidence != "listener" and self._settings.collect not in {"event_log", "history"}:
@@ -298,9 +280,6 @@ class Collecting:
                 is_killed = self._watching.was_killed(self._submission)
                 self._bringing.finish(self._until, is_missing=self._event_logs.is_missing, is_killed=is_killed)
         self._event_logs.finish(self._guard)
-        if self._ui is not None:
-            with self._guard("Lineage from the driver's UI is missing", can_fail=False):
-                self._ui.finish(is_cut_off=self._receiving.is_cut_off)
 
 
 def why_log_stays(launch: Launch, task: TaskSettings) -> Callable[[str], str]:
@@ -311,17 +290,15 @@ def why_log_stays(launch: Launch, task: TaskSettings) -> Callable[[str], str]:
     )
 
 
-def declared_lineage(context: Context, namespace: str, started: datetime, guard: Guard) -> TaskLineage | None:
+def declared_lineage(context: Context, started: datetime, guard: Guard) -> TaskLineage | None:
     """Return the lineage that the DAG declares, which is all that is known at first; None for nothing."""
     state = LineageState()
-    add_inlets_and_outlets(state, context, namespace, started, guard)
+    add_inlets_and_outlets(state, context, started, guard)
     return task_lineage(state, "RUNNING") if state.runs else None
 
 
-def add_inlets_and_outlets(
-    state: LineageState, context: Context, namespace: str, started: datetime, guard: Guard
-) -> None:
-    """Add what the DAG declares of the task; ``namespace`` is that of the Spark job, empty for Airflow's own."""
+def add_inlets_and_outlets(state: LineageState, context: Context, started: datetime, guard: Guard) -> None:
+    """Add what the DAG declares of the task."""
     inlets, outlets = context.get("inlets") or [], context.get("outlets") or []
     if not (inlets or outlets):
         return
@@ -335,7 +312,7 @@ def add_inlets_and_outlets(
             inlets,
             outlets,
             run_id=str(generate_new_uuid()),
-            job_namespace=namespace or conf.namespace(),
+            job_namespace=conf.namespace(),
             job_name=f"{lineage_job_name(context['ti'])}.declared",
             started=started,
             ended=ended,

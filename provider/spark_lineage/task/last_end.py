@@ -70,10 +70,10 @@ def file_of(settings: Settings, task: Any) -> Path:
     return Path(lineage_directory(settings), LAST_ENDS_DIRECTORY, name)
 
 
-def repeated(settings: Settings, file: Path) -> LastEnd | None:
-    """Return the datasets that a START repeats, as the setting ``start_datasets`` says; None for none."""
-    end = None if settings.start_datasets == "none" else read_end(file)
-    if end is None or end.is_streaming or settings.start_datasets == "all":
+def repeated(file: Path) -> LastEnd | None:
+    """Return the datasets that a START repeats: the inputs, and a stream's outputs; None for none."""
+    end = read_end(file)
+    if end is None or end.is_streaming:
         return end
     return LastEnd(end.is_streaming, end.inputs, [])
 
@@ -109,7 +109,7 @@ def lineage_at_start(
         settled.settle()
         settings = settled.settings
         if settings.lineage_enabled:
-            end = repeated(settings, file_of(settings, task))
+            end = repeated(file_of(settings, task))
             details = JobDetails.of(settings, task, task_instance)
             facets = details.facets(is_streaming=end is not None and end.is_streaming)
             return with_last_end(OperatorLineage(job_facets=facets), end)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from spark_lineage.inject.driver_transport import DriverTransport, driver_transport
 from spark_lineage.inject.installation import PropertiesFileError
-from spark_lineage.inject.jar import check_kafka_client
 from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
@@ -52,23 +50,6 @@ class NewLaunch:
     lineage: LineageProperties
     properties: Mapping[str, str]
     """The user's own Spark properties, as they are."""
-    check_kafka_client: Callable[[], None]
-    """Raises JarNotFoundError where the driver has none."""
-
-    def driver_transport(self, conn_id: str) -> DriverTransport:
-        """Return how the driver sends its own raw events to a connection.
-
-        :param conn_id: nothing, where they go nowhere
-        :raises JarNotFoundError: where the driver has no client of the Kafka that it names
-        """
-        if not conn_id:
-            return DriverTransport()
-        from spark_lineage.deliver.hooks import OpenLineageHook
-
-        config = OpenLineageHook(conn_id).transport_config()
-        if config.get("type") == "kafka":
-            self.check_kafka_client()
-        return driver_transport(config, conn_id, is_alone=self.launch.events_from == "kafka")
 
 
 def new_launch(context: Context, settings: Settings, conn_id: str, adapter: HookAdapter) -> NewLaunch:
@@ -97,11 +78,10 @@ def new_launch(context: Context, settings: Settings, conn_id: str, adapter: Hook
         try_number=context["ti"].try_number,
         run_id=lineage.parent.get("spark.openlineage.parentRunId", ""),
         host=socket.gethostname(),
-        event_conn_ids=settings.event_conn_ids,
+        event_conn_ids=settings.lineage_conn_id,
         yarn_urls=resource_managers(env) if is_of_yarn else (),
     )
-    arguments, submitter = adapter.arguments, adapter.submitter
-    return NewLaunch(launch, lineage, properties, lambda: check_kafka_client(arguments, properties, submitter.home))
+    return NewLaunch(launch, lineage, properties)
 
 
 def submitted_with(adapter: HookAdapter) -> tuple[Mapping[str, str], str]:
@@ -239,9 +219,9 @@ def lineage_properties(context: Context, settings: Settings) -> LineagePropertie
     )
     return LineageProperties(
         events_file=str(directory / EVENTS_FILE),
-        namespace=settings.lineage_namespace or conf.namespace(),
+        namespace=conf.namespace(),
         # Not the task's own job name: the application is another job, and would overwrite the task's in a backend.
-        application_name=settings.lineage_job_name or f"{lineage_job_name(ti)}.spark",
+        application_name=f"{lineage_job_name(ti)}.spark",
         application_run_id=application_run_id,
         parent=parent,
         tags=settings.lineage_tags,

@@ -1,8 +1,7 @@
-"""The listener's events of a driver that writes no file: from a receiver, its log, or a Kafka topic."""
+"""The listener's events of a driver that writes no file: from a receiver, or from its log."""
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -12,16 +11,15 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from spark_lineage.collect.event_sources import EventSource, source_of
-from spark_lineage.inject.driver_transport import own_topic
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.launch.log import words_of
 from spark_lineage.secrets.registered_secrets import remember_values
+from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import DirectoryCollector
     from spark_lineage.collect.driver_log import GrowingLog
-    from spark_lineage.collect.topic_events import Topic
     from spark_lineage.launch.bounded_run import Deadline
     from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.log import Guard
@@ -43,8 +41,6 @@ class Receiving:
     def __init__(self, task: TaskSettings, driver_log: Callable[[Launch], GrowingLog], guard: Guard) -> None:
         self.is_asking = False
         """Whether a source is being asked, which may hang."""
-        self.is_cut_off = False
-        """Whether the source does not answer, or in the end has lost events."""
         self._task = task
         self._driver_log = driver_log
         self._guard = guard
@@ -58,7 +54,7 @@ class Receiving:
         if self._task.settings.evidence == "event_log" or not (way := self._way(new)):
             return new
         with self._guard(f"The driver's events come through the lineage directory, and not by {way}", can_fail=False):
-            return {"receiver": self._to_receiver, "driver_log": self._to_log, "kafka": self._to_topic}[way](new)
+            return {"receiver": self._to_receiver, "driver_log": self._to_log}[way](new)
         self._source = None
         return new
 
@@ -70,10 +66,7 @@ class Receiving:
             self._guard.log.debug("The driver runs on this machine and writes its events into the lineage directory.")
             return ""
         if settings.collect != "auto":
-            return settings.collect if settings.collect in {"receiver", "driver_log", "kafka"} else ""
-        if own == "kafka":
-            # No second transport can be added to it.
-            return "kafka"
+            return settings.collect if settings.collect in {"receiver", "driver_log"} else ""
         if is_client or settings.lineage_dir:
             return ""
         # Without a directory that is said to be shared, drivers elsewhere have nothing else. Only what the job prints
@@ -81,47 +74,27 @@ class Receiving:
         return "receiver" if settings.receiver_conn_id else "driver_log" if own == "console" else ""
 
     def _to_receiver(self, new: NewLaunch) -> NewLaunch:
-        # On purpose here: most tasks have no receiver, and Airflow 2 brings no uvicorn.
+        # On purpose here: most tasks have no receiver.
         from spark_lineage.collect.received_events import ReceivedEvents, ReceiverService, listener_transport
 
-        settings, run_id = self._task.settings, new.launch.application_run_id
-        file = Path(new.lineage.events_file)
-        if settings.receiver_conn_id:
-            service = ReceiverService.of(settings.receiver_conn_id)
-            self._source = received = ReceivedEvents(service, run_id, file)
-            BoundedRun(received.check, "spark-lineage-receiver").wait(ANSWER_SECONDS)
-            url, secret, place = service.url, service.secret, settings.receiver_conn_id
-        else:
-            from spark_lineage.collect.receiver_server import OwnEvents, own_receiver
-
-            # In client mode the driver runs on this machine.
-            is_client = new.launch.deploy_mode == "client"
-            host = settings.receiver_host or ("127.0.0.1" if is_client else socket.getfqdn())
-            receiver = own_receiver(host, settings.receiver_ports or (0,))
-            self._source = OwnEvents(receiver, run_id, file)
-            url, secret, place = receiver.url, receiver.secret, receiver.url
-        transport = listener_transport(url, secret, run_id)
+        conn_id, run_id = self._task.settings.receiver_conn_id, new.launch.application_run_id
+        if not conn_id:
+            raise SettingError("collect is receiver: receiver_conn_id must name the connection of one")
+        service = ReceiverService.of(conn_id)
+        self._source = received = ReceivedEvents(service, run_id, Path(new.lineage.events_file))
+        BoundedRun(received.check, "spark-lineage-receiver").wait(ANSWER_SECONDS)
+        transport = listener_transport(service.url, service.secret, run_id)
         # Whoever prints the settings of the driver prints the token.
         remember_values(transport)
-        whose = "the receiver" if settings.receiver_conn_id else "a receiver of this process"
-        return self._begun(new, "receiver", place, transport, f"{whose} at {url}")
+        return self._begun(new, "receiver", conn_id, transport, f"the receiver at {service.url}")
 
     def _to_log(self, new: NewLaunch) -> NewLaunch:
         return self._begun(new, "driver_log", "", {"type": "console"}, "its log, which is read from the cluster")
-
-    def _to_topic(self, new: NewLaunch) -> NewLaunch:
-        place = self._task.settings.driver_openlineage_conn_id
-        if place:
-            new.check_kafka_client()
-        return self._begun(new, "kafka", place, {"type": "kafka"}, f"Kafka ({place or 'as the job itself says'})")
 
     def _begun(self, new: NewLaunch, way: str, place: str, transport: Mapping[str, str], words: str) -> NewLaunch:
         launch = structs.replace(new.launch, events_from=way, receiver=place)
         if self._source is None:
             self._source = self._source_of(launch, new.properties)
-        if way == "kafka":
-            # A topic that cannot be read is none to rely on.
-            self._source.bring()
         self.words = f"the driver sends its events to {words} (collect={self._task.settings.collect})"
         return replace(new, launch=launch, lineage=replace(new.lineage, instead=transport))
 
@@ -130,24 +103,12 @@ class Receiving:
 
         :param properties: the user's own Spark properties
         """
-        if "://" in launch.receiver:
-            text = "The receiver of the earlier try is gone: events that its driver has sent since are missing."
-            self._guard.log.warning("%s receiver_conn_id names one that outlives tries.", text)
-        elif launch.events_from:
+        if launch.events_from:
             with self._guard(f"The driver's events cannot be collected by {launch.events_from}", can_fail=False):
                 self._source = self._source_of(launch, properties)
 
     def _source_of(self, launch: Launch, properties: Mapping[str, str]) -> EventSource:
-        def topic() -> Topic:
-            from spark_lineage.collect.topic_events import Topic
-
-            if launch.receiver:
-                from spark_lineage.deliver.hooks import OpenLineageHook
-
-                return Topic.of(OpenLineageHook(launch.receiver).transport_config(), launch.receiver)
-            return Topic(*own_topic(properties))
-
-        return source_of(launch, lambda: self._driver_log(launch), topic, properties.get(APP_RUN_ID, ""))
+        return source_of(launch, lambda: self._driver_log(launch), properties.get(APP_RUN_ID, ""))
 
     def poll(self, *, is_last: bool = False) -> None:
         """Copy what has come since the last call; trouble is logged once."""
@@ -156,9 +117,7 @@ class Receiving:
         self.is_asking = True
         try:
             self._source.bring(is_last=is_last)
-            self.is_cut_off = False
         except Exception as error:
-            self.is_cut_off = True
             text = f"The driver's events are not collected{'' if is_last else ' yet'}: {words_of(error)}"
             if text not in self._said:
                 self._said.add(text)
@@ -182,7 +141,6 @@ class Receiving:
             self.poll(is_last=True)
             collector.poll()
         self._source.close()
-        self.is_cut_off = bool(lost)
         for reason, count in self._source.set_aside.items():
             collector.counts.set_aside[reason] = count
             self._guard.log.warning("Events of the driver may be lost (%s): %d", reason, count)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from spark_lineage.inject.driver_transport import DriverTransport
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.bounded_run import (
     AFTER_KILLING_SECONDS,
@@ -142,15 +141,11 @@ class LineageSession:
         self._begin()
 
     def _inject(self, adapter: HookAdapter, new: NewLaunch) -> None:
-        transport = DriverTransport()
-        with self._guard("The driver sends no raw events", can_fail=False):
-            transport = new.driver_transport(self._task.settings.driver_openlineage_conn_id)
         injection = inject_task(
             new.lineage,
             self._task.settings,
             adapter.arguments,
             adapter.submitter,
-            transport=transport,
             why_not_home=why_log_stays(new.launch, self._task),
             guard=self._guard,
         )
@@ -199,7 +194,7 @@ class LineageSession:
 
     def _reattach(self) -> bool:
         """Take over the job of an earlier try, with the lineage that it has written."""
-        launch = self._handle.take_over(self._task.settings.event_conn_ids)
+        launch = self._handle.take_over(self._task.settings.lineage_conn_id)
         if launch is None or self._adapter is None:
             return False
         # What the job was submitted with is nowhere stored, but for what the operator says of it.
@@ -289,7 +284,7 @@ class LineageSession:
             if not collecting.read_all(self._kill) and not self._kill.why:
                 collector.counts.add("not read in time")
                 raise TimeoutError("not all was read in time (collect_timeout_seconds), or the lineage directory hangs")
-        add_inlets_and_outlets(collector.state, self._context, settings.lineage_namespace, self._started, self._guard)
+        add_inlets_and_outlets(collector.state, self._context, self._started, self._guard)
         state, status = self._watching.conclude(
             self._submission, self._kill, collector.application_ids, error, is_client=self._handle.is_client
         )
@@ -384,7 +379,7 @@ class LineageSession:
 
     @property
     def _declared(self) -> TaskLineage | None:
-        return declared_lineage(self._context, self._task.settings.lineage_namespace, self._started, self._guard)
+        return declared_lineage(self._context, self._started, self._guard)
 
     @property
     def _is_injected(self) -> bool:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # The OpenLineage provider sends child runs one after another.
 _CHILDREN_SECONDS = 10.0
+# An XCom is a row of Airflow's database.
+_TAB_BYTES = 48_000
 
 
 class TaskEvents:
@@ -66,13 +68,13 @@ class TaskEvents:
         with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
-            conn_ids = () if self._is_silent else settings.event_conn_ids
+            conn_ids = () if self._is_silent else settings.lineage_conn_id
             self._sender = ConnectionSender(conn_ids, settings, guard)
         with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
             self._provider = "" if self._is_silent else transport_words()
         with guard("The next START repeats no datasets", can_fail=False):
             self._last_end = file_of(settings, context["task"])
-            self._repeated = repeated(settings, self._last_end)
+            self._repeated = repeated(self._last_end)
 
     def begin(self, declared: TaskLineage | None) -> None:
         """Send START to the connections, once; the provider has done so already.
@@ -201,15 +203,14 @@ class TaskEvents:
 
     def _show(self, state: EventType, content: bytes | None, why: str = "") -> None:
         """Leave an event for the tab "Lineage", which Airflow has from 3.1 on: an XCom, which users may read."""
-        limit = int(self._settings.lineage_tab_bytes)
         with self._guard("The tab of the task does not show its lineage", can_fail=False):
             from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
 
-            if content is None or not limit or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
+            if content is None or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
                 return
             from spark_lineage.view import XCOM_KEY, compact
 
-            view = compact(json.loads(content), limit, why=redact(why))
+            view = compact(json.loads(content), _TAB_BYTES, why=redact(why))
             XCOMS.use(lambda: self._context["ti"].xcom_push(key=XCOM_KEY, value=view))
 
     def _keep_end(self, content: bytes | None) -> None:

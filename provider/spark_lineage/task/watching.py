@@ -57,7 +57,7 @@ class Watching:
         :param declared: the task's inlets and outlets, None where it has none
         """
         settings = self._task.settings
-        if not (settings.job_status_listeners or settings.catalog_modification_listeners):
+        if not settings.lineage_listeners:
             return
         with self._guard("The listeners get no events of the job", can_fail=False):
             from spark_lineage.notify.notifications import Notifications

@@ -14,7 +14,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct, field
@@ -25,9 +25,6 @@ from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 from spark_lineage.watch.source import Known, Source, State, from_millis, status_of
 
-if TYPE_CHECKING:
-    from spark_lineage.watch.sql_log import SqlLog
-
 Answer = TypeVar("Answer")
 
 _log = logging.getLogger(__name__)
@@ -35,7 +32,7 @@ _log = logging.getLogger(__name__)
 # Spark keeps a thousand (spark.sql.ui.retainedExecutions), and up to 4.1 gives 20 without a length.
 _SQL = "sql?details=false&planDescription=false&length=10000"
 # What a micro-batch calls its SparkJobs and SQL executions (StreamExecution.getBatchDescriptionString).
-MICRO_BATCH = re.compile(r"\bid = (?P<id>[\w-]+)\W+runId = (?P<run_id>[\w-]+)\W+batch = (?P<batch>\w+)")
+_MICRO_BATCH = re.compile(r"\bid = (?P<id>[\w-]+)\W+runId = (?P<run_id>[\w-]+)\W+batch = (?P<batch>\w+)")
 _COMPLETE = "its event log is complete, which says nothing about success"
 _INCOMPLETE = "its event log is not complete: it still runs, it was killed, or the log was not read to its end yet"
 
@@ -44,7 +41,6 @@ class Attempt(Struct, rename="camel"):
     """One attempt of an application (``ApplicationAttemptInfo``); times in milliseconds since 1970, -1 is not yet."""
 
     attempt_id: str | None = None
-    app_spark_version: str | None = None
     start_time_epoch: int | None = None
     end_time_epoch: int | None = None
     completed: bool | None = None
@@ -80,7 +76,7 @@ class _SparkJob(Struct, rename="camel"):
 class Execution(Struct, rename="camel"):
     """One SQL execution (``sql.ExecutionData``); ``duration`` is in milliseconds, up to now where it runs.
 
-    ``error_message`` and ``root_execution_id`` are there from Spark 4.2 on.
+    ``error_message`` is there from Spark 4.2 on.
     """
 
     id: int
@@ -89,7 +85,6 @@ class Execution(Struct, rename="camel"):
     submission_time: str | None = None
     duration: int | None = None
     error_message: str | None = None
-    root_execution_id: int | None = None
     failed_job_ids: list[int] | None = None
 
 
@@ -130,8 +125,6 @@ class SparkApi(Source):
         super().__init__(client, endpoints, known)
         self.progress = ""
         """How far the SparkJobs are, by the latest answer; empty before the first."""
-        self.sql_log: SqlLog | None = None
-        """Takes the plans of SQL executions, where they are wanted."""
         self._known_reasons: dict[str, dict[int, str]] = {}
 
     def parts(self, base_url: str, application: Application, attempt: Attempt, asked: datetime) -> list[StatusReport]:
@@ -149,8 +142,6 @@ class SparkApi(Source):
         self.progress = _progress(jobs) if jobs else ""
         reasons = self._reasons(url, [job for job in jobs if job.status == "FAILED"])
         executions = self._if_there(f"{url}/{_SQL}", list[Execution]) or []
-        if self.sql_log is not None and executions:
-            self.sql_log.read(self.client, url, application, attempt, executions)
         reports: list[StatusReport] = []
         for job in jobs:
             name, end = job.name or job.description, time_of(job.completion_time)
@@ -207,7 +198,7 @@ def _queries(batches: Iterable[_SparkJob | Execution], asked: datetime) -> dict[
     """Return each query that a micro-batch names by its run id, since the first batch that is known."""
     first: dict[str, State] = {}
     for batch in batches:
-        if match := MICRO_BATCH.search(batch.description or ""):
+        if match := _MICRO_BATCH.search(batch.description or ""):
             detail = f"id = {match['id']}, batch = {match['batch']}"
             state = State("RUNNING", time_of(batch.submission_time) or asked, detail)
             first[match["run_id"]] = min(first.get(match["run_id"], state), state)

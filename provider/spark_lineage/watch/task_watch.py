@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -34,9 +33,6 @@ from spark_lineage.merge.transition import (
 )
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.watch.sources import Sources, Watcher, answer_of
-
-if TYPE_CHECKING:
-    from spark_lineage.watch.sql_log import SqlLog
 
 log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
@@ -170,13 +166,6 @@ class TaskWatch:
             sources.ui.first_seconds = 1.0
         self._watcher = Watcher(sources.while_running, self._take, interval_seconds=interval_seconds)
         self.start, self.stop = self._watcher.start, self._watcher.stop
-
-    def sql_log(self) -> SqlLog:
-        """Return what has the driver's UI asked for the plans of SQL executions, when they are wanted."""
-        from spark_lineage.watch.sql_log import SqlLog
-
-        self._sources.ui.sql_log = sql_log = self._sources.ui.sql_log or SqlLog()
-        return sql_log
 
     def ask_ui(self, *, is_logged: bool) -> None:
         """Have the driver's UI asked less often where an event log says the same: its answers cost the driver more."""

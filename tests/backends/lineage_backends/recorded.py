@@ -12,7 +12,6 @@ from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.merge.lineage import ParentRun
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.settings.values import Granularity
 
 RECORDED = sorted((Path(__file__).parents[2] / "fixtures" / "events").glob("*.ndjson"))
 NAMESPACE = "backends"
@@ -29,11 +28,9 @@ def task_event(recorded: Path, run_id: str = TASK.run_id) -> dict[str, Any]:
 
 
 def events_of_children(recorded: Path) -> Iterator[dict[str, Any]]:
-    """The events of the child runs, by path and by action."""
+    """The events of the child runs."""
     lineage, _ = _lineage(recorded)
-    granularities: tuple[Granularity, ...] = ("path", "action")
-    for granularity in granularities:
-        yield from (json.loads(to_json(event)) for event in child_events(lineage, granularity, task=TASK, root=ROOT))
+    yield from (json.loads(to_json(event)) for event in child_events(lineage, "path", task=TASK, root=ROOT))
 
 
 def airflow_event(event: Mapping[str, Any], run_id: str, dag_run: Mapping[str, Any]) -> dict[str, Any]:

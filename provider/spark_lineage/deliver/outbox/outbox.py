@@ -357,7 +357,7 @@ def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> int
             return len(dropped)
     raise OutboxError(
         f"the outbox is full: an event of {size} bytes does not fit beside {used} of {max_bytes} bytes; what is there "
-        "stays. See what waits with `spark-lineage outbox list`, send it with `outbox flush`, or raise outbox_max_bytes"
+        "stays. See what waits with `spark-lineage outbox list`, send it with `outbox flush`"
     )
 
 

@@ -46,8 +46,8 @@ _ADVICE = {
 }
 # Of any other event Marquez believes the time, or, of an end, keeps the beginning.
 _RESTARTING = frozenset({"RUNNING", "OTHER"})
-# The kinds of jobs of child runs, as ``child_runs`` names them.
-_CHILDREN = frozenset({"PATH", "ACTION"})
+# The kind of the jobs of child runs, as ``child_runs`` names it.
+_CHILD = "PATH"
 
 
 class AnsweredHttpTransport(HttpTransport):
@@ -193,7 +193,7 @@ def _for_marquez(event: RunEvent) -> RunEvent:
     began = value_of(value_of(facets.get("airflow"), "taskInstance"), "start_date")
     if began and event.eventType is not None and event.eventType.value in _RESTARTING:
         sent.eventTime = str(began)
-    if value_of((event.job.facets or {}).get("jobType"), "jobType") in _CHILDREN:
+    if value_of((event.job.facets or {}).get("jobType"), "jobType") == _CHILD:
         sent.run = copy.copy(event.run)
         sent.run.facets = {name: facet for name, facet in facets.items() if name != "parent"}
     sent.inputs = [_with_source(each) for each in event.inputs or ()]
