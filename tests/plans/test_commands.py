@@ -334,3 +334,13 @@ def test_a_write_that_the_session_may_stage_is_counted(configs, counted) -> None
     found = iceberg(text, configs)
     assert found.unread == counted
     assert found.command.target is not None
+
+
+@pytest.mark.parametrize(("query", "is_counted"), [("Project [ID#0]", True), ("LocalTableScan [ID#0]", False)])
+def test_write_to_a_jdbc_catalog_that_prints_the_top_of_its_query_alone_is_counted(query, is_counted):
+    table = "JDBCTable(SALES.ORDERS,StructType(StructField(ID,IntegerType,true)),JDBCOptions@4df6cf1c,Map())"
+    plan = (
+        f"== Physical Plan ==\nAppendDataExecV1 (1)\n\n\n(1) AppendDataExecV1\nArguments: {table}, {query}, X$1@16\n\n"
+    )
+    found = read_plan(plan, Tables(), UNTRACED, {})
+    assert found.unread == (("AppendDataExecV1: its query",) if is_counted else ())

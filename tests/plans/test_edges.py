@@ -549,3 +549,21 @@ def test_a_cache_that_turned_out_empty_is_read_as_it_was_planned() -> None:
         "(5) Scan csv \nOutput [1]: [a#1]\n\n(6) AdaptiveSparkPlan\nOutput [1]: [a#1]\nArguments: isFinalPlan=true\n\n"
     )
     assert (named(found), found.is_whole) == ({"a": {"a"}}, True)
+
+
+@pytest.mark.parametrize(
+    ("generator", "is_deciding"),
+    [
+        ("explode(v#1)", True),
+        ("variant_explode(static_invoke(VariantExpressionEvalUtils.parseJson(v#1, false, true)))", True),
+        ("inline(v#1)", True),
+        ("variant_explode_outer(v#1)", False),
+        ("inline(array(struct(a, v#1, b, k#0L)))", False),
+    ],
+)
+def test_generator_that_leaves_out_rows_decides_on_them(generator: str, *, is_deciding: bool) -> None:
+    found = traced(
+        "Generate (2)\n+- Scan parquet  (1)\n\n\n(1) Scan parquet \nOutput [2]: [k#0L, v#1]\n\n"
+        f"(2) Generate\nInput [2]: [k#0L, v#1]\nArguments: {generator}, [k#0L], false, [a#4, b#5]\n\n"
+    )
+    assert {column for _, column, _ in found.dataset_wide} == ({"v"} if is_deciding else set())

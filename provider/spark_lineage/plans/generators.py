@@ -29,6 +29,8 @@ _MERGED = re.compile(
     r"(?P<outputs>\[[^\[\]]*\])",
     re.DOTALL,
 )
+# Not outer, they give no row for a value without elements.
+_DECIDING = re.compile(r"(?:pos|variant_)?explode\(|inline\((?!array\()")
 _INSTRUCTION_END = re.compile(r"\)(?:, |\](?:, \[\])*, \[)(?=(?:keep|discard|split)\()")
 _ROWS_OF_INSTRUCTION = {"keep": 1, "discard": 0, "split": 2}
 _MERGE_CONTEXTS = frozenset({"Copy", "Delete", "Insert", "Update"})
@@ -42,8 +44,7 @@ def _generate(node: Node, scope: Scope) -> None:
         scope.unread.append(f"{node.name}: its columns")
         return
     generator, generated = found["generator"], attributes(found["generated"])
-    if found["outer"] == "false" and generator.startswith(("explode(", "posexplode(")):
-        # It is not outer: a row without elements gives none.
+    if found["outer"] == "false" and _DECIDING.match(generator):
         scope.decide(generator, "FILTER")
     values_by_position = _generated_from(generator, [element.name for element in generated])
     if values_by_position is None:
