@@ -344,3 +344,40 @@ def test_write_to_a_jdbc_catalog_that_prints_the_top_of_its_query_alone_is_count
     )
     found = read_plan(plan, Tables(), UNTRACED, {})
     assert found.unread == (("AppendDataExecV1: its query",) if is_counted else ())
+
+
+@pytest.mark.parametrize(
+    ("catalog", "is_counted"),
+    [("org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog", True), ("x.SparkCatalog", False)],
+)
+def test_table_that_a_jdbc_catalog_renames_is_counted(catalog, is_counted):
+    plan = "== Physical Plan ==\nRenameTable (1)\n\n\n(1) RenameTable\n"
+    found = read_plan(f"{plan}Arguments: {catalog}@51, S.SUMS, S.DOUBLES, X$1@16\n\n", Tables(), UNTRACED, {})
+    assert found.unread == (("RenameTable: its table",) if is_counted else ())
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        ("[day=Some(d2), hour=None], ", ("day=d2",)),
+        ("[day=None], ", ()),
+        ("[a=Some(1), b=Some(x y)], ", ("a=1", "b=x y")),
+        ("", ()),
+    ],
+)
+def test_static_partition_of_an_insert_into_a_hive_table_is_that_of_the_write(partitions, expected):
+    arguments = f"`s`.`d`.`t`, x.OrcSerde, {partitions}false, false, [id], Hive, HiveTempPath(file:/wh/t)"
+    plan = parse_plan(plan_of("InsertIntoHiveTable", arguments))
+    assert plan is not None
+    command = read_command(plan, Tables(), {})
+    assert command is not None
+    assert command.partition == expected
+
+
+@pytest.mark.parametrize(("place", "is_counted"), [("Some(/incoming/d2)", True), ("None", False)])
+def test_partition_that_is_added_at_a_place_of_its_own_is_counted(place, is_counted):
+    added = f"`spark_catalog`.`default`.`log`, [(Map(day -> d2),{place})], true"
+    name = "AlterTableAddPartitionCommand"
+    head = f"== Physical Plan ==\nExecute {name} (1)\n   +- {name} (2)\n\n\n(1) Execute {name}\nOutput: []\n\n"
+    found = read_plan(f"{head}(2) {name}\nArguments: {added}\n\n", Tables(), UNTRACED, {})
+    assert found.unread == (("AlterTableAddPartitionCommand: its place",) if is_counted else ())

@@ -7,6 +7,8 @@ import pytest
 from spark_lineage.merge.execution import hidden_table, unnamed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.content import read_plan
+from spark_lineage.plans.plan import parse_plan
+from spark_lineage.plans.pushdown import partition_of
 from spark_lineage.plans.scope import UNTRACED
 from spark_lineage.plans.tables import Tables
 
@@ -231,3 +233,15 @@ def test_partition_filters_of_files_are_the_partition_that_is_read(filters, part
     details = f"Output [2]: [id#1, day#2]\nLocation: InMemoryFileIndex [file:/t]\nPartitionFilters: {filters}"
     content, _ = read("Scan parquet ", details, "Output [1]: [id#1 AS x#9]\nInput [2]: [id#1, day#2]")
     assert [one.dataset.partition for one in content.inputs] == [partition]
+
+
+def test_scan_of_a_hive_table_is_of_the_partition_that_its_filters_name() -> None:
+    text = (
+        "== Physical Plan ==\nScan hive default.notes (1)\n\n\n(1) Scan hive default.notes\n"
+        "Output [1]: [note#59]\nArguments: [note#59], HiveTableRelation [`default`.`notes`, x.LazySimpleSerDe, "
+        "Data Cols: [page#58, note#59], Partition Cols: [day#60], Pruned Partitions: [(day=d1)]], "
+        "[isnotnull(day#60), (day#60 = d1)]\n\n"
+    )
+    plan = parse_plan(text)
+    assert plan is not None
+    assert partition_of(plan.root) == "day=d1"

@@ -45,6 +45,8 @@ class Bindings:
         self._moved: set[DatasetName] = set()
         # Tables by the database and name that commands give them, which no symlink has for a table with a place.
         self._by_command: dict[tuple[str, ...], Entity] = {}
+        # Changes of columns of tables that the task has not seen yet.
+        self._changes: dict[tuple[str, ...], list[ColumnChange]] = {}
 
     def find(self, observed: Observed) -> Entity:
         """Return the entity that has one of these names now; symlinks make entities one."""
@@ -53,6 +55,8 @@ class Bindings:
             known = [Entity()]
             known[0].is_moved = not self._moved.isdisjoint(observed.names)
             self.entities += known
+            for link in observed.tables:
+                known[0].change_columns(self._changes.pop(_short(link.name), ()))
         entity, *others = known
         for other in others:
             entity.absorb(other)
@@ -81,6 +85,10 @@ class Bindings:
         if statement is not None and statement.object_type == "TABLE" and statement.change in {"CREATE", "OVERWRITE"}:
             self._by_command[_short(statement.name)] = entity
 
+    def change_columns(self, statement: CatalogStatement) -> None:
+        """Note changes of columns of a table that the task has not seen yet."""
+        self._changes.setdefault(_short(statement.name), []).extend(statement.columns)
+
     def declared(self, statement: CatalogStatement | None) -> list[Entity]:
         """Return the table that a command names, where nothing but the command that made it has its name."""
         known = self._by_command.get(_short(statement.name)) if statement is not None else None
@@ -90,13 +98,17 @@ class Bindings:
         """Take the names from a table that commands gave it."""
         self._by_command = {name: known for name, known in self._by_command.items() if known.current is not entity}
 
-    def unname(self, entity: Entity) -> None:
-        """Take the names of a table from what stays in its directory."""
+    def unname(self, entity: Entity, *, is_moved: bool) -> None:
+        """Take the names of a table from what stays in its directory.
+
+        :param is_moved: whether the names are now those of another place; else the table was dropped
+        """
         self.undeclare(entity)
         for link in tables(entity.symlinks):
-            self._moved.add(link.dataset)
             self._by_name.pop(link.dataset, None)
             entity.symlinks.discard(link)
+            if is_moved:
+                self._moved.add(link.dataset)
 
     def forget(self, entity: Entity) -> None:
         """Take all names from an entity."""

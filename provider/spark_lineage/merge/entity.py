@@ -37,7 +37,8 @@ _NOTHING = Observed(DatasetName("", ""))
 # How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
-    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows", "is_made", "is_moved", "is_of_catalog"),
+    *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows"),
+    *("is_made", "is_placed", "is_moved", "is_of_catalog"),
     *("lifecycle", "attempt", "attempt_error", "has_others_versions", "has_unknown_rest", "_is_added_to"),
 )
 _OF_LATER = (
@@ -57,8 +58,9 @@ class WriteRun(Struct, frozen=True):
     ``is_outer``: the command repeats what a run within it has done (CREATE TABLE AS SELECT is two runs),
     ``is_inner_right``: the inner run knows better whether the table was made anew (saveAsTable). ``is_certain``: it has
     no condition and is about the table's own place. ``is_doubtful``: the task may have failed in it.
-    ``is_declaration``: it touches no row. ``is_replacing``: the table was there (None: not known). ``read_versions``
-    are those of the table that it read itself.
+    ``is_declaration``: it touches no row. ``is_replacing``: the table was there (None: not known). ``is_placed``: it
+    makes a table at a place of the user's, where files may be. ``read_versions`` are those of the table that it read
+    itself.
     """
 
     run: RunState
@@ -72,6 +74,7 @@ class WriteRun(Struct, frozen=True):
     is_doubtful: bool = False
     is_declaration: bool = False
     is_replacing: bool | None = True
+    is_placed: bool = False
     read_versions: Collection[str] = ()
 
     def is_repetition(self, entity: Entity) -> bool:
@@ -175,7 +178,7 @@ class Entity:
         self.glimpsed: Observed | None = None
         self.is_read_declared = self.is_read_logged = False
         # Whether a command made the table, or gave it this place, of which nobody knows what it had.
-        self.is_made = self.is_moved = self.is_of_catalog = False
+        self.is_made = self.is_placed = self.is_moved = self.is_of_catalog = False
         self.is_observed = self.is_own = self.is_only_created = False
         self.is_written = self.has_rows = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
         self.is_unconfirmed = self.is_doubtful = False
@@ -246,7 +249,10 @@ class Entity:
     def _holds_more(self, read: Observed, content: Content) -> bool:
         """Whether it was there before the task wrote it: it is a table, or more was read than the task had written."""
         if self.is_of_catalog or self.table_name is not None:
-            return not (self.is_made or self.is_moved)
+            if not (self.is_made or self.is_moved):
+                return True
+            if not self.is_placed:
+                return False
         if not self._is_added_to:
             return False
         if (
@@ -427,7 +433,7 @@ class Entity:
         versions = write.versions or {"" if how.execution.command == RESTORE else _next(how.read_versions)}
         if not is_repeated:
             self._begin_write(how, lifecycle, versions)
-        if lifecycle in _REPLACING:
+        if lifecycle in _REPLACING and not how.is_placed:
             self._replace(how.execution, partition, is_repeated=is_repeated)
         # All rows that are written may be of one partition, whatever they replace.
         partition = joined(partition, *how.execution.constants)
@@ -446,8 +452,10 @@ class Entity:
             part.fill(new if lifecycle is not None else structs.replace(new, writes=()))
         self._sum_up()
         is_first = not self.is_written or (is_repeated and how.run.first <= self.first_written)
-        is_new = lifecycle == "CREATE" and is_first and self.read is None
-        self.is_own = self.is_own or is_new
+        # A save to a path succeeds in this mode where nothing was.
+        is_made = lifecycle == "CREATE" or (how.execution.mode == "ErrorIfExists" and is_whole(partition))
+        is_new = is_made and is_first and self.read is None
+        self.is_own = self.is_own or (is_new and not how.is_placed)
         if lifecycle not in _METADATA:
             # Rows of an RDD are data, though they have neither edges nor numbers.
             is_data = not write.is_empty or how.execution.has_rdds
@@ -568,7 +576,7 @@ class Entity:
             self._leave({*versions} - {""})
             self._is_added_to |= how.execution.mode == "Append" or how.execution.is_partial
             # The listener mixes up the numbers of writes in threads.
-            self._is_measured &= any(one.statistics is not None for one in how.execution.outputs)
+            self._is_measured &= how.is_placed or any(one.statistics is not None for one in how.execution.outputs)
         if how.execution.command == RESTORE and how.read_versions:
             restored = self.state_of(how.read_versions)
             self.parts = {key: part.copy() for key, part in restored.parts.items()}

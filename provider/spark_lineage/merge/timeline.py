@@ -157,9 +157,11 @@ class Timeline:
             partition = written_partition(self._evidence.execution(run_id))
             return [self._write_one(run_id, outcome, in_partition(emptied, partition))]
         self._forget(self.journal.command(self._evidence.runs[run_id], statement, self._bindings))
+        if table is None:
+            self._bindings.change_columns(statement)
         if table is not None and is_move(statement):
             # What was there before stays in its directory.
-            self._bindings.unname(table)
+            self._bindings.unname(table, is_moved=True)
         return []
 
     def _write_one(self, run_id: str, outcome: RunOutcome, write: Observed) -> Entity:
@@ -196,11 +198,14 @@ class Timeline:
             return entity
         entity.is_observed |= not is_declared
         entity.is_of_catalog |= is_of_catalog(run, write)
+        is_ddl = "CREATE" in write.lifecycles and write.is_empty and not execution.has_rdds
         entity.is_made = entity.is_made or self.journal.has_made(write)
+        # CREATE TABLE … LOCATION makes a table of what may lie there.
+        is_placed = is_ddl and is_external(entity)
+        entity.is_placed |= is_placed or (entity.is_made and is_external(entity))
         if "ALTER" in write.lifecycles and statement is not None:
             entity.is_moved |= is_move(statement)
             write = _altered(write, entity, statement)
-        is_ddl = "CREATE" in write.lifecycles and write.is_empty and not execution.has_rdds
         if not unconfirmed and is_ddl and entity.is_seen:
             self._find_there(run_id, write, entity, is_table=is_table)
             return entity
@@ -220,6 +225,7 @@ class Timeline:
             is_certain=statement is not None and not is_conditional and entity.table_name is not None,
             is_declaration=is_declaration(run, write, execution),
             is_replacing=is_replacing,
+            is_placed=is_placed,
             read_versions=self._versions(run_id).get(write.dataset.whole, execution.target_versions),
         )
         self.journal.write(write, entity, how)
@@ -298,10 +304,12 @@ class Timeline:
     def _forget(self, entities: Iterable[Entity], place: DatasetName | None = None) -> None:
         """Drop tables; ``place`` is where the listener says that one was, by the folder of its database."""
         for entity in entities:
-            self._bindings.undeclare(entity)
             if place in entity.names or not is_external(entity):
-                entity.is_dropped = True
+                self._bindings.undeclare(entity)
                 self._bindings.forget(entity)
+                entity.is_dropped = True
+            else:
+                self._bindings.unname(entity, is_moved=False)
 
     def _actions(self, *, is_each: bool) -> Iterator[tuple[str, int]]:
         """Return reads and writes in order: a run reads when it starts and has written when it ends.

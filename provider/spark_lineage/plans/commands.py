@@ -60,6 +60,8 @@ _PARTITIONED = {
     ),
     "TruncateTableCommand": re.compile(r", Map\((?P<static>.*)\)\Z", re.DOTALL),
 }
+# Of `day=Some(1), hour=None`.
+_HIVE_STATIC = re.compile(r"(?:\A|, )(?P<column>[^,=]+)=Some\((?P<value>[^()]*)\)")
 # `day#12` and `day=None`.
 _COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")
 _HIVE_PATH = re.compile(r"HiveTempPath\((?P<location>[^)]+)\)")
@@ -172,6 +174,7 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     partitions = write.get("partitions", "").strip(", ")
     options = _options(text)
     partition = _partition(write["static"], write.get("location", "")) if "static" in write else _replaced(options)
+    partition += tuple(f"{match['column']}={match['value']}" for match in _HIVE_STATIC.finditer(partitions))
     mode = _mode(name, text, write.get("overwrite"))
     is_dynamic = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, "")).lower() == "dynamic"
     # A partition is named, or rows by a condition, which not all plans have, or only the partitions that the data has

@@ -72,7 +72,8 @@ def partition_of(node: Node) -> str:
     """Return the columns that are compared with values in all rows that a scan reads, as a partition: ``day=1``."""
     equal: dict[str, set[str]] = {}
     compared: dict[str, list[tuple[str, list[str]]]] = {}
-    filters = plain(node.fields.get(_PARTITION_FILTERS, ""))
+    hive = _HIVE.search(plain(node.fields.get("Arguments", "")))
+    filters = f"[{hive['filters']}]" if hive else plain(node.fields.get(_PARTITION_FILTERS, ""))
     iceberg = _ICEBERG.search(node.description)
     for pattern, text in ((_COMPARED, filters), (_ICEBERG_COMPARED, plain(iceberg["filters"]) if iceberg else "")):
         for match in pattern.finditer(text):
