@@ -147,6 +147,19 @@ def test_overwritten_partition_leaves_the_rows_of_others(program: Any) -> None:
     assert sources(program.lineage(), SALES) == {"/a", "/c"}
 
 
+@pytest.mark.parametrize("static", [(), ("region=eu",)])
+def test_partition_that_the_log_alone_names_is_what_the_listener_says_was_written(
+    program: Any, static: tuple[str, ...]
+) -> None:
+    run_id = program.run(["/src"], ["/lake/sales"])
+    program.log(run_id, inputs=(Observed(SOURCE),), outputs=(copied(part("2"), SOURCE),), partition=static, command="A")
+    run_id = program.run(["/lake/sales"], ["/out"])
+    program.log(run_id, inputs=(Observed(part("1")),), outputs=(copied(OUT, part("1")),), command="A")
+    lineage = program.lineage()
+    assert inputs(lineage) == ["/lake/sales", "/src"]
+    assert sources(lineage) == {"/lake/sales"}
+
+
 @pytest.mark.parametrize(("value", "is_left"), [("2", True), ("1", False)])
 def test_failed_overwrite_of_a_partition_destroys_that_alone(program: Any, value: str, *, is_left: bool) -> None:
     overwriting = frozenset({"OVERWRITE"})

@@ -170,7 +170,7 @@ def run_of(execution: Execution) -> RunState:
 def _in_partition(outputs: tuple[Observed, ...], execution: Execution) -> tuple[Observed, ...]:
     """Return outputs as the static partition that a command writes."""
     partition = written_partition(execution)
-    return tuple(in_partition(one, partition) for one in outputs)
+    return tuple(in_partition(one, joined(one.dataset.partition, partition)) for one in outputs)
 
 
 def written_partition(execution: Execution) -> str:
@@ -328,6 +328,7 @@ def _filled(
         # A JDBC table has no place in the log, where Spark redacts its URL.
         return tuple(output for output in logged if output.dataset.namespace)
     if len(listened) == len(logged) == 1:
+        listened = (in_partition(listened[0], logged[0].dataset.partition),)
         logged = (structs.replace(logged[0], dataset=listened[0].dataset),)
     found = {output.dataset: output for output in logged}
     return tuple(

@@ -23,12 +23,14 @@ from spark_lineage.merge.observed import by_name
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.naming.listener_options import listener_names
 from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.accounting import Account, Accounts
 from spark_lineage.plans.applications import logged_application
 from spark_lineage.plans.content import PlanContent, read_plan, stream_command, streamed
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
+from spark_lineage.plans.listener_names import with_listener_names
 from spark_lineage.plans.rdds import RddRows
 from spark_lineage.plans.running import Running, made, target_versions, unread_columns, with_versions
 from spark_lineage.plans.scope import UNTRACED, Traced
@@ -129,6 +131,7 @@ class EventLogReader:
         self._application_id = self._attempt_id = ""
         self._version = ""
         self._environment = events.Environment()
+        self._names = listener_names({})
         self._latest = 0
         self._sums = TaskSums()
         self._tables = Tables()
@@ -164,11 +167,12 @@ class EventLogReader:
                 self._tables.has_encoded_places = event.version.startswith("3.")
             case events.Environment():
                 self._environment = event
+                self._names = listener_names(event.openlineage)
                 self._tables.configure(event.spark, event.system.get("user.dir", ""))
             case events.ApplicationStart() | events.ApplicationEnd():
                 self._of_application(event)
             case _:
-                yield from self._of_execution(event)
+                yield from self._named(self._of_execution(event))
 
     def _of_application(self, event: events.ApplicationStart | events.ApplicationEnd) -> None:
         if isinstance(event, events.ApplicationStart):
@@ -245,6 +249,12 @@ class EventLogReader:
 
     def finish(self) -> Iterator[Execution]:
         """Return what is left: executions that never ended, and micro-batches whose progress was never reported."""
+        return self._named(self._left())
+
+    def _named(self, executions: Iterator[Execution]) -> Iterator[Execution]:
+        return (with_listener_names(one, self._names) for one in executions)
+
+    def _left(self) -> Iterator[Execution]:
         for query_id, batches in self._ended.items():
             for running in batches:
                 # A batch that failed has no progress; the sink is that of the batches before.
