@@ -56,6 +56,17 @@ class TestCutPaths:
         program.run([read], [make_dataset("/out", rows=2, edges={"v": ("/in", "v")})])
         assert names(program.lineage().inputs) == ["/in"]
 
+    @pytest.mark.parametrize(("name", "path"), [("/in/t", "/in/v1/t/ds=1"), ("/in", "/in/v1/ds=1"), ("/in", "/v1/in")])
+    def test_a_name_that_the_users_option_made_shorter_stays(
+        self, program: Any, make_dataset: Any, name: str, path: str
+    ) -> None:
+        """The facet has the path before ``spark.openlineage.dataset.removePath.pattern``."""
+        read = cut(make_dataset(name, columns=("id", "v")), path)
+        program.run([read], [make_dataset("/out", rows=2, edges={"v": (name, "v")})])
+        lineage = program.lineage()
+        assert names(lineage.inputs) == [name]
+        assert edges(lineage) == {"v": [f"{name}.v"]}
+
     def test_what_looks_like_a_glob_is_a_folder_where_a_plan_names_it(self, program: Any, make_dataset: Any) -> None:
         """A program writes to no glob, and a plan has what one stands for; the listener cuts it at its ``=``."""
         written = cut(make_dataset("/out", rows=1, edges={"id": ("/in", "id")}), "/out/o?y=2", is_output=True)
@@ -101,6 +112,14 @@ class TestRelativePaths:
         self.run(program, make_dataset)
         lineage = program.lineage()
         assert (names(lineage.inputs), names(lineage.outputs)) == (["in/a"], ["out"])
+
+    def test_they_become_the_partitions_that_the_log_has_for_them(self, program: Any, make_dataset: Any) -> None:
+        for version in ("v1", "v2"):
+            run_id = program.run(["/in"], [make_dataset("out/t", rows=1)], node="execute_save_into_data_source_command")
+            written = Observed(DatasetName("file", "/data/out/t", version))
+            program.log(run_id, inputs=(Observed(file("/in")),), outputs=(written,))
+        lineage = program.lineage()
+        assert (names(lineage.inputs), names(lineage.outputs)) == (["/in"], ["/data/out/t"])
 
     def test_they_become_what_the_log_has_for_them(self, program: Any, make_dataset: Any) -> None:
         run_id = self.run(program, make_dataset)

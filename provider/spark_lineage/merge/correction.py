@@ -377,8 +377,13 @@ def places_of(state: LineageState, executions: Iterable[Execution]) -> dict[Data
     if not relative:
         return {}
     logged = {one.dataset for execution in executions for one in (*execution.inputs, *execution.outputs)}
-    found = {name: [place for place in logged if place.name.endswith(f"/{name.name}")] for name in relative}
-    return {name: places[0] for name, places in found.items() if len(places) == 1}
+    found: dict[DatasetName, DatasetName] = {}
+    for name in relative:
+        fitting = [place for place in logged if place.name.endswith(f"/{name.name}")]
+        if len(wholes := {place.whole for place in fitting}) == 1:
+            found |= {structs.replace(name, partition=place.partition): place for place in fitting}
+            found[name] = wholes.pop()
+    return found
 
 
 def said_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> dict[str, Execution]:

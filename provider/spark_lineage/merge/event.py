@@ -35,6 +35,8 @@ METADATA_TABLE = re.compile(
     r"|history|metadata_log_entries|snapshots|refs|partitions|position_deletes"
 )
 _PATH_PATTERNS = PathPatterns().literal
+# What the listener's KeyValueTrimmer cuts.
+_NAMED_FOLDERS = re.compile(r"(?:/[^/]*=[^/]*)*")
 
 
 class _ParentFacet(Struct, gc=False):
@@ -312,14 +314,18 @@ def _last_part(name: str) -> str:
 
 
 def _name(dataset: Dataset) -> DatasetName:
-    """Return the name, of a partition its path; the listener also cuts folders that no engine writes for one."""
+    """Return the name, of a partition its path; the listener also cuts folders that no engine writes for one.
+
+    A name that lacks more than those was shortened by the user's option (``dataset.removePath.pattern``).
+    """
     subset = (dataset.inputFacets and dataset.inputFacets.subset) or (
         dataset.outputFacets and dataset.outputFacets.subset
     )
     condition = (subset and (subset.inputCondition or subset.outputCondition)) or _LocationCondition()
     places = [DatasetName(dataset.namespace, location) for location in condition.locations]
     whole = set(map(_PATH_PATTERNS.resolve, places))
-    if len(whole) != 1:
+    below = {each.name.removeprefix(dataset.name.rstrip("/")) for each in whole}
+    if len(whole) != 1 or not all(map(_NAMED_FOLDERS.fullmatch, below)):
         return DatasetName(dataset.namespace, dataset.name)
     return places[0] if len(places) == 1 else whole.pop()
 
