@@ -99,6 +99,6 @@ def test_listener_names_two_resolvers_that_differ_leave_the_namespace_and_are_un
     assert names.unread(DatasetName("kafka://k2", "t")) == ()
 
 
-def test_listener_names_without_options_is_false() -> None:
-    assert not listener_names({"namespace": "jobs", "dataset.disabledTrimmers": "a"})
-    assert listener_names({REMOVED: "("})
+def test_listener_names_has_options_only_where_there_are_some() -> None:
+    assert not listener_names({"namespace": "jobs", "dataset.disabledTrimmers": "a"}).has_options
+    assert listener_names({REMOVED: "("}).has_options

@@ -26,17 +26,14 @@ _Resolve = Callable[[str], str]
 
 
 class ListenerNames:
-    """What the listener calls datasets."""
+    """What the listener calls datasets; without ``has_options`` what they are called."""
 
     def __init__(self, removed: re.Pattern[str] | None, resolvers: Sequence[_Resolve], unread: Sequence[str]) -> None:
         """Take what is removed from names, what resolves namespaces, and the options that cannot be read here."""
+        self.has_options = bool(removed or resolvers or unread)
         self._unread = tuple(unread)
         self._removed = removed
         self._resolvers = resolvers
-
-    def __bool__(self) -> bool:
-        """Whether there is any option."""
-        return bool(self._removed or self._resolvers or self._unread)
 
     def name(self, former: DatasetName) -> DatasetName:
         """Return the listener's name; what was removed from a path is a partition, and what has no namespace stays."""
