@@ -602,3 +602,46 @@ def test_table_of_a_database_that_is_appended_to_and_read_is_an_input_if_it_was_
     program.run(["/src"], [table], node=node)
     program.run([table], ["/out"])
     assert inputs(program.lineage()) == expected
+
+
+def test_name_of_a_dropped_external_table_is_that_of_another_place_afterwards(program: Any, make_dataset: Any) -> None:
+    program.run([make_dataset("/lake/b", table="db.t")], ["/of_b"])
+    program.run([], [make_dataset("/lake/b", table="db.t", lifecycle="DROP")])
+    program.run(["/src"], [make_dataset("/lake/c", rows=1, lifecycle="OVERWRITE")])
+    program.run([make_dataset("/lake/c", table="db.t")], ["/of_c"])
+    lineage = program.lineage()
+    assert inputs(lineage) == ["/lake/b", "/src"]
+    assert [one.dataset.name for one in lineage.outputs] == ["/lake/c", "/of_b", "/of_c"]
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("ErrorIfExists", ["/src"]), ("Append", ["/lake/sales", "/src"])])
+def test_path_that_was_saved_anew_and_then_registered_is_the_tasks_own(
+    program: Any, mode: str, expected: list[str]
+) -> None:
+    program.log(
+        command="InsertIntoHadoopFsRelationCommand",
+        mode=mode,
+        inputs=(Observed(SOURCE),),
+        outputs=(copied(SALES, SOURCE),),
+        has_jobs=True,
+    )
+    program.log(inputs=(Observed(SALES, symlinks=TABLE),), outputs=(copied(OUT, SALES),), has_jobs=True)
+    assert inputs(program.lineage()) == expected
+
+
+@pytest.mark.parametrize(("found", "expected"), [((20, 2), ["/lake/sales", "/src"]), ((10, 1), ["/src"])])
+def test_table_that_is_made_over_files_has_them(program: Any, make_dataset: Any, found: Any, expected: Any) -> None:
+    statement = CatalogStatement("CREATE", "TABLE", "spark_catalog.db.t")
+    run_id = program.run([], [make_dataset("/lake/sales", table="db.t", lifecycle="CREATE")], node="create_table")
+    program.log(run_id, statement=statement, command="CreateDataSourceTableCommand")
+    program.log(
+        command="InsertIntoHadoopFsRelationCommand",
+        mode="Append",
+        inputs=(Observed(SOURCE),),
+        outputs=(copied(SALES, SOURCE, symlinks=TABLE, statistics=Statistics(1, 10, 1)),),
+        has_jobs=True,
+    )
+    size, files = found
+    read = Observed(SALES, symlinks=TABLE, statistics=Statistics(None, size, files))
+    program.log(inputs=(read,), outputs=(copied(OUT, SALES),), has_jobs=True)
+    assert inputs(program.lineage()) == expected

@@ -174,3 +174,12 @@ def test_column_that_is_renamed_before_it_is_read_has_the_name_that_the_listener
     assert [change.columns for change in lineage.catalog_changes] == [
         (ColumnChange(SchemaField("nm", "int"), SchemaField("name", "int")),)
     ]
+
+
+def test_column_that_was_renamed_before_the_table_was_seen_has_its_former_name_in_the_input(program: Any) -> None:
+    alter(program, [renaming("price", "cents")])
+    write(program, COPY, TABLE, {"cents": "cents"})
+    lineage = program.lineage()
+    (read,) = lineage.inputs
+    assert [field.name for field in read.schema] == ["price"]
+    assert columns(lineage, COPY)[1] == {"cents": ["price"]}

@@ -199,10 +199,10 @@ class Timeline:
         entity.is_observed |= not is_declared
         entity.is_of_catalog |= is_of_catalog(run, write)
         is_ddl = "CREATE" in write.lifecycles and write.is_empty and not execution.has_rdds
-        entity.is_made = entity.is_made or self.journal.has_made(write)
         # CREATE TABLE … LOCATION makes a table of what may lie there.
         is_placed = is_ddl and is_external(entity)
-        entity.is_placed |= is_placed or (entity.is_made and is_external(entity))
+        entity.is_made = entity.is_made or is_placed or self.journal.has_made(write)
+        entity.is_placed |= entity.is_made and is_external(entity)
         if "ALTER" in write.lifecycles and statement is not None:
             entity.is_moved |= is_move(statement)
             write = _altered(write, entity, statement)
