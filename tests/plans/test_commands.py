@@ -372,12 +372,3 @@ def test_static_partition_of_an_insert_into_a_hive_table_is_that_of_the_write(pa
     command = read_command(plan, Tables(), {})
     assert command is not None
     assert command.partition == expected
-
-
-@pytest.mark.parametrize(("place", "is_counted"), [("Some(/incoming/d2)", True), ("None", False)])
-def test_partition_that_is_added_at_a_place_of_its_own_is_counted(place, is_counted):
-    added = f"`spark_catalog`.`default`.`log`, [(Map(day -> d2),{place})], true"
-    name = "AlterTableAddPartitionCommand"
-    head = f"== Physical Plan ==\nExecute {name} (1)\n   +- {name} (2)\n\n\n(1) Execute {name}\nOutput: []\n\n"
-    found = read_plan(f"{head}(2) {name}\nArguments: {added}\n\n", Tables(), UNTRACED, {})
-    assert found.unread == (("AlterTableAddPartitionCommand: its place",) if is_counted else ())

@@ -453,12 +453,12 @@ class Entity:
         self._sum_up()
         is_first = not self.is_written or (is_repeated and how.run.first <= self.first_written)
         # A save to a path succeeds in this mode where nothing was.
-        is_made = lifecycle == "CREATE" or (how.execution.mode == "ErrorIfExists" and is_whole(partition))
-        is_new = is_made and is_first and self.read is None
+        is_saved = how.execution.mode == "ErrorIfExists" and is_whole(partition)
+        is_new = (lifecycle == "CREATE" or is_saved) and is_first and self.read is None
         self.is_own = self.is_own or (is_new and not how.is_placed)
         if lifecycle not in _METADATA:
             # Rows of an RDD are data, though they have neither edges nor numbers.
-            is_data = not write.is_empty or how.execution.has_rdds
+            is_data = not write.is_empty or how.execution.has_rdds or is_saved
             self.is_only_created = is_new and not (is_data or how.is_unconfirmed or how.is_certain)
             self.is_filled = True
             self.filled_parts.add(partition)

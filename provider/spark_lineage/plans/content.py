@@ -54,10 +54,10 @@ from spark_lineage.plans.tables import (
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
 _LOOKING_AFTER = ("AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand")
 # What no evidence has: the query of a write to a table of a JDBC catalog (``AppendDataExecV1.query``) but for its top,
-# what such a catalog renames, and which rows of a table are those of a partition elsewhere.
+# and what such a catalog renames.
 _LEFT_OUT = re.compile(
     r"(?P<query>\w+ JDBCTable\(.*\), (?!LocalRelation|LocalTableScan)[A-Z]\w+ )"
-    r"|(?P<table>RenameTable \S+\.JDBCTableCatalog@)|(?P<place>AlterTableAddPartitionCommand .*\),Some\()",
+    r"|(?P<table>RenameTable \S+\.JDBCTableCatalog@)",
     re.DOTALL,
 )
 _CLOSED = frozenset({*ROW_COMMANDS, HUDI_MERGE, *_LOOKING_AFTER})
