@@ -50,15 +50,15 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_class_path_names_a_listener_or_a_factory(package: str, context: ListenerContext, name: str) -> None:
     module = __import__(package)
     for source in (f"{package}.{name}", getattr(module, name)):
-        listener = make_listener(source, context, setting="x")
+        listener = make_listener(source, context)
         assert type(listener).__name__ == "Own"
         assert listener.context is context  # type: ignore[attr-defined]
 
 
 def test_listeners_are_taken_as_they_are(package: str, context: ListenerContext) -> None:
     here = Here()
-    assert make_listener(here, context, setting="x") is here
-    assert make_listener(f"{package}.ready", context, setting="x") is __import__(package).ready
+    assert make_listener(here, context) is here
+    assert make_listener(f"{package}.ready", context) is __import__(package).ready
 
 
 @pytest.mark.parametrize(

@@ -248,18 +248,17 @@ def test_a_host_without_threads_left_is_no_trouble_of_the_task(
 
 
 def test_the_end_is_reported_once_with_what_was_learned_before(opened: Any) -> None:
-    of_jobs, of_catalogs = Keeping(), Keeping()
-    notifications = opened([of_jobs], [of_catalogs])
+    keeping = Keeping()
+    notifications = opened([keeping])
     change = CatalogChange("DROP", "TABLE", DatasetName("file", "/wh/t"), "db.t", NOON)
     notifications.changed(StatusTransition("STREAMING_QUERY", "q", None, "RUNNING", NOON, "event log"))
     notifications.ended("COMPLETE", TaskLineage("COMPLETE", catalog_changes=(change,)), "")
     notifications.ended("FAIL", None, "killed")
     notifications.close()
-    assert [(event.new_status, event.job_type) for event in of_jobs.told] == [
-        ("RUNNING", "STREAMING"),
-        ("FINISHED", "STREAMING"),
-    ]
-    assert [event.name for event in of_catalogs.told] == ["db.t"]
+    running, dropped, ended = keeping.told
+    assert (running.new_status, running.job_type) == ("RUNNING", "STREAMING")
+    assert dropped.name == "db.t"
+    assert (ended.new_status, ended.job_type) == ("FINISHED", "STREAMING")
 
 
 def test_a_job_without_a_stream_ends_as_a_batch(opened: Any) -> None:

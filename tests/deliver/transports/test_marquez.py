@@ -68,7 +68,7 @@ def test_the_time_of_an_event(kind: str, event_type: str, began: str | None, tim
 
 @pytest.mark.parametrize(
     ("kind", "job_type", "has_parent"),
-    [("marquez", "PATH", False), ("marquez", "ACTION", False), ("marquez", "TASK", True), ("http", "PATH", True)],
+    [("marquez", "PATH", False), ("marquez", "TASK", True), ("http", "PATH", True)],
 )
 def test_a_child_run_has_no_parent_there(kind: str, job_type: str, has_parent: bool) -> None:
     kinds = {"processingType": "BATCH", "integration": "SPARK", "jobType": job_type}
