@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,9 @@ from fast_spark import JAVA_ENV
 from lineage_backends.hadoop import spark_properties
 from lineage_backends.history_server import history_server
 from standalone_cluster import SMALL, StandaloneCluster, compiled, standalone_cluster
+
+from spark_lineage.collect.receiver import Receiver
+from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
 
 if TYPE_CHECKING:
     from lineage_backends.hadoop import Hadoop
@@ -68,7 +73,7 @@ class Clusters:
             "deploy-mode": deploy_mode,
             "history_server_url": self._history_url,
             "webhdfs_url": self.hadoop.webhdfs_url,
-            "receiver_host": "127.0.0.1",
+            "receiver_conn_id": "receiver",
             "rest-port": self._standalone.rest_port,
             "master_ui_url": self._standalone.ui_url,
         }
@@ -106,6 +111,20 @@ def clusters(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="module")
+def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The connection of a receiver."""
+    secret = "planted-secret-of-the-receiver-38"  # noqa: S105
+    server = server_of(Receiver(secret.encode(), KeptFiles(tmp_path_factory.mktemp("kept"), 1).file_of))
+    listening = bound("127.0.0.1", [0])
+    thread = threading.Thread(target=partial(server.run, sockets=[listening]))
+    thread.start()
+    port = listening.getsockname()[1]
+    yield json.dumps({"conn_type": "http", "host": "127.0.0.1", "port": port, "password": secret})
+    server.should_exit = True
+    thread.join()
+
+
+@pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("javac") is None:
         pytest.skip("no Java compiler is installed (javac is not on the PATH)")
@@ -132,12 +151,13 @@ def test_the_event_is_the_same(
     program: Path,
     first: dict[str, Any],
     pods: Kubernetes | None,
+    receiver: str,
     mode: str,
     way: str,
 ) -> None:
     hdfs, out = clusters.hadoop.hdfs, f"/modes/out/{mode.replace(' ', '-')}-{way}"
     connection = clusters.connection(mode)
-    env = clusters.hadoop.env
+    env = {**clusters.hadoop.env, "AIRFLOW_CONN_RECEIVER": receiver}
     # As a path: a standalone cluster's driver is handed none of the worker's own cache.
     jar = next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))
     files = {"application": program, "openlineage_jar": jar}
