@@ -6,9 +6,7 @@ import json
 import os
 import shutil
 import sys
-import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +15,8 @@ import requests
 from fast_spark import JAVA_ENV
 from lineage_backends.hadoop import spark_properties
 from lineage_backends.history_server import history_server
+from receiver_service import receiver_service
 from standalone_cluster import SMALL, StandaloneCluster, compiled, standalone_cluster
-
-from spark_lineage.collect.receiver import Receiver
-from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
 
 if TYPE_CHECKING:
     from lineage_backends.hadoop import Hadoop
@@ -114,14 +110,8 @@ def clusters(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The connection of a receiver."""
     secret = "planted-secret-of-the-receiver-38"  # noqa: S105
-    server = server_of(Receiver(secret.encode(), KeptFiles(tmp_path_factory.mktemp("kept"), 1).file_of))
-    listening = bound("127.0.0.1", [0])
-    thread = threading.Thread(target=partial(server.run, sockets=[listening]))
-    thread.start()
-    port = listening.getsockname()[1]
-    yield json.dumps({"conn_type": "http", "host": "127.0.0.1", "port": port, "password": secret})
-    server.should_exit = True
-    thread.join()
+    with receiver_service(tmp_path_factory.mktemp("kept"), secret.encode()) as port:
+        yield json.dumps({"conn_type": "http", "host": "127.0.0.1", "port": port, "password": secret})
 
 
 @pytest.fixture(scope="module")

@@ -11,22 +11,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lineage_backends.certificates import make_certificates
+from receiver_service import receiver_service
 
 from spark_lineage.collect import receiver
 from spark_lineage.collect.received_events import ReceivedEvents, ReceiverError, ReceiverService, listener_transport
-from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limits, Receiver, token_of
+from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limits, token_of
 
 pytest.importorskip("uvicorn")
 
 from spark_lineage.collect import receiver_server
-from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
+from spark_lineage.collect.receiver_server import KeptFiles, bound
 
 SECRET = b"planted-secret-of-the-receiver-1"
 RUN, OTHER = "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6b", "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6c"
@@ -96,14 +96,8 @@ Serve = Callable[..., Client]
 @contextmanager
 def serving(root: Path, limits: Limits | None = None, **others: Any) -> Iterator[Client]:
     """Run a receiver."""
-    server = server_of(Receiver(SECRET, KeptFiles(root, 30).file_of, limits), **others)
-    listening = bound("127.0.0.1", [0])
-    thread = threading.Thread(target=partial(server.run, sockets=[listening]))
-    thread.start()
-    yield Client(listening.getsockname()[1], root)
-    server.should_exit = True
-    thread.join(10)
-    assert not thread.is_alive()
+    with receiver_service(root, SECRET, limits, **others) as port:
+        yield Client(port, root)
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +20,11 @@ import requests
 
 pytest.importorskip("uvicorn")
 
+from receiver_service import receiver_service
+
 from spark_lineage.collect.collector import DirectoryCollector
 from spark_lineage.collect.received_events import ReceivedEvents, ReceiverService
-from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limits, Receiver, token_of
-from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
+from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limits, token_of
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import EVENTS_FILE
 from spark_lineage.launch.launch import Launch
@@ -91,29 +91,17 @@ def told(outcome: Any, home: Path) -> Any:
 @pytest.fixture
 def service(tmp_path: Path, bench: Any) -> Iterator[Any]:
     """A receiver as a service, with a connection for the tasks."""
-    running = []
+    with ExitStack() as running:
 
-    def start(limits: Limits | None = None) -> Path:
-        root = tmp_path / "kept"
-        server = server_of(Receiver(SECRET.encode(), KeptFiles(root, 30).file_of, limits))
-        listening = bound("127.0.0.1", [0])
-        connection = {"conn_type": "http", "host": "127.0.0.1", "port": listening.getsockname()[1], "password": SECRET}
-        bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps(connection)
-        bench.connection["extra"] = {"receiver_conn_id": "receiver"}
-        thread = threading.Thread(target=partial(server.run, sockets=[listening]))
-        thread.start()
-        running.append((server, thread))
-        return root
+        def start(limits: Limits | None = None) -> Path:
+            root = tmp_path / "kept"
+            port = running.enter_context(receiver_service(root, SECRET.encode(), limits))
+            connection = {"conn_type": "http", "host": "127.0.0.1", "port": port, "password": SECRET}
+            bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps(connection)
+            bench.connection["extra"] = {"receiver_conn_id": "receiver"}
+            return root
 
-    def stop() -> None:
-        while running:
-            server, thread = running.pop()
-            server.should_exit = True
-            thread.join(10)
-
-    start.stop = stop  # type: ignore[attr-defined]
-    yield start
-    stop()
+        yield start
 
 
 @pytest.mark.spark

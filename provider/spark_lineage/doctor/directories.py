@@ -70,7 +70,7 @@ def check_outbox(setup: Setup) -> Iterator[Finding]:
             "set outbox_dir to a local disk",
         )
     if (path / FILE).exists():
-        yield from _contents(path, DEFAULT_BYTES)
+        yield from _contents(path)
 
 
 def _room(path: Path, setting: str, consequence: str) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ def _write(there: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
+def _contents(path: Path) -> Iterator[Finding]:
     with closing(Outbox(path)) as outbox:
         destinations = outbox.destinations()
     for one in destinations:
@@ -125,7 +125,7 @@ def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
                 "spark-lineage outbox list --dead shows why; outbox retry sends them again, outbox drop removes them",
             )
     used = sum(one.bytes for one in destinations)
-    if used > max_bytes * _NEARLY_FULL:
-        text = f"it holds {used / 1e6:,.1f} of {max_bytes / 1e6:,.1f} MB"
-        bad = problem if used >= max_bytes else warning
+    if used > DEFAULT_BYTES * _NEARLY_FULL:
+        text = f"it holds {used / 1e6:,.1f} of {DEFAULT_BYTES / 1e6:,.1f} MB"
+        bad = problem if used >= DEFAULT_BYTES else warning
         yield bad(text, "fix the backends, then run spark-lineage outbox flush")

@@ -55,7 +55,7 @@ class Bindings:
             known = [Entity()]
             known[0].is_moved = not self._moved.isdisjoint(observed.names)
             self.entities += known
-            for link in observed.tables:
+            for link in observed.tables if self._changes else ():
                 known[0].change_columns(self._changes.pop(_short(link.name), ()))
         entity, *others = known
         for other in others:

@@ -157,7 +157,7 @@ class Timeline:
             partition = written_partition(self._evidence.execution(run_id))
             return [self._write_one(run_id, outcome, in_partition(emptied, partition))]
         self._forget(self.journal.command(self._evidence.runs[run_id], statement, self._bindings))
-        if table is None:
+        if table is None and statement.columns:
             self._bindings.change_columns(statement)
         if table is not None and is_move(statement):
             # What was there before stays in its directory.

@@ -50,7 +50,6 @@ class Application(Struct):
     """One application (``ApplicationInfo``); the latest attempt comes first."""
 
     id: str
-    name: str | None = None
     attempts: list[Attempt] | None = None
 
 
@@ -58,7 +57,6 @@ class Environment(Struct, rename="camel"):
     """``ApplicationEnvironmentInfo``: pairs of a name and a value, secrets redacted by Spark."""
 
     spark_properties: list[tuple[str, str]] = field(default_factory=list)
-    system_properties: list[tuple[str, str]] = field(default_factory=list)
 
 
 class _SparkJob(Struct, rename="camel"):
