@@ -6,6 +6,7 @@ Imports neither Airflow nor pyspark, because it runs on executors too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Literal, NamedTuple
@@ -15,7 +16,6 @@ from msgspec import structs
 
 from spark_lineage.merge.event import (
     Dataset,
-    EventType,
     Job,
     JobFacets,
     RawDataset,
@@ -27,7 +27,7 @@ from spark_lineage.merge.event import (
 )
 from spark_lineage.merge.foreign import ForeignFacet, foreign
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.transition import AwareTime, StatusTransition
+from spark_lineage.merge.transition import StatusTransition
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 _SPARK = "SPARK"
@@ -37,35 +37,65 @@ _INTEGRATION = re.compile(r"https?://[^?#]*/integration/(?P<name>\w{1,32})/?")
 _MEMO_BYTES = 4 * 1024 * 1024
 
 
-class _RawRun(msgspec.Struct, gc=False):
-    runId: str  # noqa: N815 - the name is that of the specification
-    facets: msgspec.Raw = msgspec.Raw(b"null")
+_NONE = msgspec.Raw(b"null")
 
 
-class _RawJob(msgspec.Struct, gc=False):
-    namespace: str
-    name: str
-    facets: msgspec.Raw = msgspec.Raw(b"null")
+class _OwnRunFacets(
+    RunFacets,
+    gc=False,
+    forbid_unknown_fields=True,
+    rename={"plan": "spark.logicalPlan", "environment": "environment-properties"},
+):
+    """The run facets that the listener itself makes, and no others."""
+
+    plan: msgspec.Raw = _NONE
+    environment: msgspec.Raw = _NONE
+    debug: msgspec.Raw = _NONE
+    errorMessage: msgspec.Raw = _NONE  # noqa: N815 - the names are those of the specification
+    spark_jobDetails: msgspec.Raw = _NONE  # noqa: N815
+    spark_unknown: msgspec.Raw = _NONE
 
 
-class _RawEvent(msgspec.Struct, gc=False):
-    """An event whose facets and datasets are still JSON, because most events repeat what another one said."""
+class _OwnRun(Run, gc=False):
+    facets: _OwnRunFacets | None = None
 
-    eventTime: AwareTime  # noqa: N815
-    run: _RawRun
-    job: _RawJob
-    producer: str = ""
-    eventType: EventType | None = None  # noqa: N815
+
+class _OwnJobFacets(JobFacets, gc=False, forbid_unknown_fields=True):
+    sql: msgspec.Raw = _NONE
+
+
+class _OwnJob(Job, gc=False):
+    facets: _OwnJobFacets | None = None
+
+
+class _Event(RunEvent, gc=False):
+    """An event whose datasets are still JSON, because most events repeat those of another one."""
+
     inputs: msgspec.Raw = msgspec.Raw(b"[]")
     outputs: msgspec.Raw = msgspec.Raw(b"[]")
 
 
+class _OwnEvent(_Event, gc=False):
+    """An event without facets of others on its run and its job; nearly all are such."""
+
+    run: _OwnRun
+    job: _OwnJob
+
+
+class _Facets(msgspec.Struct, gc=False):
+    facets: dict[str, msgspec.Raw] | None = None
+
+
+class _FacetsOfEvent(msgspec.Struct, gc=False):
+    run: _Facets
+    job: _Facets
+
+
 _Datasets = tuple[tuple[Observed, ...], tuple[ForeignFacet, ...]]
 _EMPTY: _Datasets = ((), ())
-_decode_raw_event = msgspec.json.Decoder(_RawEvent).decode
-_decode_run_facets = msgspec.json.Decoder(RunFacets | None).decode
-_decode_job_facets = msgspec.json.Decoder(JobFacets | None).decode
-_decode_raw_facets = msgspec.json.Decoder(dict[str, msgspec.Raw] | None).decode
+_decode_own_event = msgspec.json.Decoder(_OwnEvent).decode
+_decode_event = msgspec.json.Decoder(_Event).decode
+_decode_facets = msgspec.json.Decoder(_FacetsOfEvent).decode
 _decode_datasets = msgspec.json.Decoder(list[Dataset]).decode
 _decode_raw_datasets = msgspec.json.Decoder(list[RawDataset]).decode
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
@@ -122,8 +152,6 @@ class LineDecoder:
         # Consecutive events mostly repeat their predecessor: comparing is far cheaper than hashing.
         self._last_inputs = self._last_outputs = msgspec.Raw(b"[]")
         self._inputs = self._outputs = _EMPTY
-        self._last_facets = msgspec.Raw(b"null"), msgspec.Raw(b"null")
-        self._facets: tuple[RunFacets | None, JobFacets | None, tuple[ForeignFacet, ...]] = (None, None, ())
 
     def decode(self, line: bytes) -> Line:
         """Return the event on a line, its inputs, its outputs, and the facets that the merge does not read.
@@ -137,24 +165,18 @@ class LineDecoder:
         if not line.isascii() or len(line) > MAX_LINE_BYTES:
             _check_text(line)
         try:
-            raw = _decode_raw_event(line)
-            if (raw.run.facets, raw.job.facets) != self._last_facets:
-                self._facets = _facets(raw.run.facets, raw.job.facets)
-                self._last_facets = raw.run.facets, raw.job.facets
-            of_run, of_job, foreign_ones = self._facets
-            run, job = Run(raw.run.runId, of_run), Job(raw.job.namespace, raw.job.name, of_job)
-            event = RunEvent(raw.eventTime, run, job, raw.producer, raw.eventType)
+            event, passing = _with_facets(line)
             if (integration := _integration(event)) != _SPARK:
                 raise LineError("not of Spark", f"it is an event of {integration[:32]!r}, as backends get them")
-            if raw.inputs != self._last_inputs:
-                self._inputs = self._datasets("inputs", bytes(raw.inputs))
-                self._last_inputs = raw.inputs
-            if raw.outputs != self._last_outputs:
-                self._outputs = self._datasets("outputs", bytes(raw.outputs))
-                self._last_outputs = raw.outputs
+            if event.inputs != self._last_inputs:
+                self._inputs = self._datasets("inputs", bytes(event.inputs))
+                self._last_inputs = event.inputs
+            if event.outputs != self._last_outputs:
+                self._outputs = self._datasets("outputs", bytes(event.outputs))
+                self._last_outputs = event.outputs
         except (msgspec.DecodeError, RecursionError) as error:
             raise _line_error(line, error) from error
-        return Line(event, self._inputs[0], self._outputs[0], (*foreign_ones, *self._inputs[1], *self._outputs[1]))
+        return Line(event, self._inputs[0], self._outputs[0], (*passing, *self._inputs[1], *self._outputs[1]))
 
     def _datasets(self, place: Literal["inputs", "outputs"], raw: bytes) -> _Datasets:
         known = self._memo.get((place, raw))
@@ -169,11 +191,14 @@ class LineDecoder:
         return known
 
 
-def _facets(
-    of_run: msgspec.Raw, of_job: msgspec.Raw
-) -> tuple[RunFacets | None, JobFacets | None, tuple[ForeignFacet, ...]]:
-    passing = (*foreign("run", _decode_raw_facets(of_run)), *foreign("job", _decode_raw_facets(of_job)))
-    return _decode_run_facets(of_run), _decode_job_facets(of_job), passing
+def _with_facets(line: bytes) -> tuple[_Event, Iterable[ForeignFacet]]:
+    """Return an event, and the facets of its run and its job that the merge does not read."""
+    try:
+        return _decode_own_event(line), ()
+    except msgspec.ValidationError:
+        # A facet of somebody else, or no event at all.
+        event, others = _decode_event(line), _decode_facets(line)
+        return event, (*foreign("run", others.run.facets), *foreign("job", others.job.facets))
 
 
 def is_of_run(event: bytes, run_id: str) -> bool:
@@ -181,9 +206,8 @@ def is_of_run(event: bytes, run_id: str) -> bool:
 
     :raises msgspec.DecodeError: when it is no event
     """
-    run = _decode_raw_event(event).run
-    facets = _decode_run_facets(run.facets)
-    parent = facets.parent if facets is not None else None
+    run = _decode_event(event).run
+    parent = run.facets.parent if run.facets is not None else None
     return run_id in {run.runId, parent.run.runId if parent is not None else ""}
 
 

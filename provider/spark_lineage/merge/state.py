@@ -97,7 +97,7 @@ class LineageState:
         self._shared: dict[tuple[object, ...], RunContent] = {}
         self._same_datasets: dict[tuple[Observed, ...], tuple[Observed, ...]] = {}
         self._unversioned: dict[int, tuple[tuple[Observed, ...], tuple[Observed, ...]]] = {}
-        self._described: RunFacets | None = None
+        self._described: tuple[object, ...] = ()
 
     def add(
         self,
@@ -113,9 +113,11 @@ class LineageState:
         if kind.jobType == _APPLICATION:
             self._add_application(event, facets, run_id, is_application=True)
         # Half of the events describe their application, all in the same words.
-        elif facets.spark_applicationDetails is not None and facets != self._described:
-            self._described = facets
-            self._add_application(event, facets, parent_run_id, is_application=False)
+        elif facets.spark_applicationDetails is not None:
+            described = facets.parent, facets.processing_engine, facets.spark_applicationDetails
+            if described != self._described:
+                self._described = described
+                self._add_application(event, facets, parent_run_id, is_application=False)
         if event.eventType == "START" and any("ALTER" in output.lifecycles for output in outputs):
             # The schema is about to change.
             outputs = tuple(
