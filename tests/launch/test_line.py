@@ -6,6 +6,7 @@ import itertools
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -173,3 +174,20 @@ def test_an_oversized_line_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     assert too_long.reason == "oversized"
     assert "10003 bytes" in str(too_long)
     assert good == b"next"
+
+
+def test_decode_facets_of_the_listener_itself_and_one_of_a_user_passes_only_that_on() -> None:
+    own = {
+        struct_field.encode_name: {"is": "the listener's"}
+        for facets in (module._OwnRunFacets, module._OwnJobFacets)
+        for struct_field in msgspec.structs.fields(facets)
+        if struct_field.type is msgspec.Raw
+    }
+    event = json.loads(GOOD)
+    event["run"]["facets"] |= {**own, "acme_cost": {"euros": 1}}
+    event["job"]["facets"] |= {**own, "acme_team": {"name": "x"}}
+    plain = LineDecoder().decode(GOOD)
+    found = LineDecoder().decode(json.dumps(event).encode())
+    assert plain.foreign == ()
+    assert [(one.place, one.name) for one in found.foreign] == [("run", "acme_cost"), ("job", "acme_team")]
+    assert found.event.job.name == plain.event.job.name
