@@ -190,7 +190,7 @@ def _parts(path: str, its_lines: Iterable[bytes | LineError], decoder: LineDecod
             states[launch].transitions.add(decode_transition(line))
             return
         found = decoder.decode(line)
-        states[application_run_id(found.event)].add(*found)
+        states[application_run_id(found[0])].add(*found)
 
     for line in its_lines:
         try:

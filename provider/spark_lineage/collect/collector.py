@@ -67,7 +67,7 @@ class Collector:
 
     def _add_event(self, line: bytes) -> None:
         found = self._decoder.decode(line)
-        facets = found.event.run.facets
+        facets = found[0].run.facets
         if facets is not None and facets.spark_properties is not None and facets.spark_applicationDetails is not None:
             application_id = facets.spark_applicationDetails.applicationId
             directory = facets.spark_properties.properties.event_log_directory

@@ -6,10 +6,9 @@ Imports neither Airflow nor pyspark, because it runs on executors too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 from msgspec import structs
@@ -130,13 +129,8 @@ class LineCounts:
         return sum(self.set_aside.values())
 
 
-class Line(NamedTuple):
-    """An event with its datasets and what else it says, as ``LineageState.add`` takes it."""
-
-    event: RunEvent
-    inputs: tuple[Observed, ...]
-    outputs: tuple[Observed, ...]
-    foreign: tuple[ForeignFacet, ...] = ()
+Line = tuple[RunEvent, tuple[Observed, ...], tuple[Observed, ...], tuple[ForeignFacet, ...]]
+"""An event, its inputs, its outputs and the facets that pass through, as ``LineageState.add`` takes them."""
 
 
 class LineDecoder:
@@ -165,9 +159,15 @@ class LineDecoder:
         if not line.isascii() or len(line) > MAX_LINE_BYTES:
             _check_text(line)
         try:
-            event, passing = _with_facets(line)
-            if (integration := _integration(event)) != _SPARK:
-                raise LineError("not of Spark", f"it is an event of {integration[:32]!r}, as backends get them")
+            try:
+                event: _Event = _decode_own_event(line)
+                passing: tuple[ForeignFacet, ...] = ()
+            except msgspec.ValidationError:
+                # A facet of somebody else on the run or the job, or no event at all.
+                event, passing = _decode_event(line), _passing(line)
+            facets = event.job.facets
+            if facets is None or facets.jobType is None or facets.jobType.integration != _SPARK:
+                _check_producer(event)
             if event.inputs != self._last_inputs:
                 self._inputs = self._datasets("inputs", bytes(event.inputs))
                 self._last_inputs = event.inputs
@@ -176,7 +176,10 @@ class LineDecoder:
                 self._last_outputs = event.outputs
         except (msgspec.DecodeError, RecursionError) as error:
             raise _line_error(line, error) from error
-        return Line(event, self._inputs[0], self._outputs[0], (*passing, *self._inputs[1], *self._outputs[1]))
+        (inputs, of_inputs), (outputs, of_outputs) = self._inputs, self._outputs
+        if passing or of_inputs or of_outputs:
+            passing = (*passing, *of_inputs, *of_outputs)
+        return event, inputs, outputs, passing
 
     def _datasets(self, place: Literal["inputs", "outputs"], raw: bytes) -> _Datasets:
         known = self._memo.get((place, raw))
@@ -191,14 +194,10 @@ class LineDecoder:
         return known
 
 
-def _with_facets(line: bytes) -> tuple[_Event, Iterable[ForeignFacet]]:
-    """Return an event, and the facets of its run and its job that the merge does not read."""
-    try:
-        return _decode_own_event(line), ()
-    except msgspec.ValidationError:
-        # A facet of somebody else, or no event at all.
-        event, others = _decode_event(line), _decode_facets(line)
-        return event, (*foreign("run", others.run.facets), *foreign("job", others.job.facets))
+def _passing(line: bytes) -> tuple[ForeignFacet, ...]:
+    """Return the facets of a run and its job that the merge does not read."""
+    event = _decode_facets(line)
+    return (*foreign("run", event.run.facets), *foreign("job", event.job.facets))
 
 
 def is_of_run(event: bytes, run_id: str) -> bool:
@@ -227,13 +226,15 @@ def decode_transition(line: bytes) -> StatusTransition:
         raise _line_error(line, error, "StatusTransition") from error
 
 
-def _integration(event: RunEvent) -> str:
-    """Return what made an event, by the type of its job, else by its producer; Spark where neither says it."""
+def _check_producer(event: RunEvent) -> None:
+    """Check that an event is of Spark, by the type of its job, else by its producer; it is where neither says it."""
     facets = event.job.facets
-    if facets is not None and facets.jobType is not None and facets.jobType.integration:
-        return facets.jobType.integration.upper()
-    match = _INTEGRATION.fullmatch(event.producer)
-    return match["name"].upper() if match else _SPARK
+    made_by = facets.jobType.integration if facets is not None and facets.jobType is not None else None
+    if not made_by:
+        match = _INTEGRATION.fullmatch(event.producer)
+        made_by = match["name"] if match else _SPARK
+    if made_by.upper() != _SPARK:
+        raise LineError("not of Spark", f"it is an event of {made_by.upper()[:32]!r}, as backends get them")
 
 
 class LineSplitter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import islice
 
 from msgspec import structs
@@ -10,7 +10,7 @@ from msgspec import structs
 from spark_lineage.merge.execution import FILES_UNREAD, NO_EXECUTION, Execution
 from spark_lineage.merge.observed import Observed, by_name, renamed
 from spark_lineage.merge.schema_reading import is_lines, is_schema_reading
-from spark_lineage.merge.state import RDD_JOB, RunState
+from spark_lineage.merge.state import RDD_JOB, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
 # What the listener calls a ``FileScanRDD`` in the name of a job.
@@ -33,14 +33,11 @@ def with_files(runs: Mapping[str, RunState], executions: Mapping[str, Execution]
         content = runs[run_id].content
         execution = executions.get(run_id, NO_EXECUTION)
         is_of_rows = content.job_type == RDD_JOB and FILE_SCAN in content.job_name
-        is_open = bool(execution.unread_files) or (is_of_rows and execution is NO_EXECUTION)
-        logged = {read.dataset for read in execution.inputs}
         names: dict[DatasetName, DatasetName] = {}
         for read in content.inputs:
             is_inferring, files = is_schema_reading(content, read), inspected.get(read.dataset, ())
             around = filter(whole.__contains__, directories_above(read.dataset))
-            is_unknown = read.is_bare and read.dataset not in logged | read_inside and not content.is_declared
-            if is_open and is_unknown and not is_inferring and len(files) == 1:
+            if not is_inferring and len(files) == 1 and _is_unknown(read, content, execution, read_inside):
                 names[read.dataset] = min(files)
             elif (is_inferring or is_of_rows) and (directory := next(around, None)):
                 names[read.dataset] = directory
@@ -50,6 +47,15 @@ def with_files(runs: Mapping[str, RunState], executions: Mapping[str, Execution]
                 for directory in islice(directories_above(read.dataset), 1):
                     inspected.setdefault(directory, set()).add(read.dataset)
     return found
+
+
+def _is_unknown(read: Observed, content: RunContent, execution: Execution, known: Container[DatasetName]) -> bool:
+    """Whether a directory stands for files in it which nothing names."""
+    if not read.is_bare or content.is_declared or read.dataset in known:
+        return False
+    is_of_rows = content.job_type == RDD_JOB and FILE_SCAN in content.job_name
+    is_open = bool(execution.unread_files) or (is_of_rows and execution is NO_EXECUTION)
+    return is_open and all(one.dataset != read.dataset for one in execution.inputs)
 
 
 def _directories(names: Iterable[DatasetName]) -> set[DatasetName]:

@@ -74,6 +74,16 @@ class RunState(Struct, gc=False):
     content: RunContent
 
 
+def _without_version(one: Observed) -> Observed:
+    return structs.replace(one, versions=frozenset()) if one.versions else one
+
+
+def _before(one: Observed) -> Observed:
+    """Return a dataset as START describes it: the schema is about to change."""
+    one = _without_version(one)
+    return structs.replace(one, schema=(), former=one.schema) if "ALTER" in one.lifecycles else one
+
+
 class LineageState:
     """All that the events folded so far say.
 
@@ -96,7 +106,7 @@ class LineageState:
         """What stands for the event log, as evidence of a lineage."""
         self._shared: dict[tuple[object, ...], RunContent] = {}
         self._same_datasets: dict[tuple[Observed, ...], tuple[Observed, ...]] = {}
-        self._unversioned: dict[int, tuple[tuple[Observed, ...], tuple[Observed, ...]]] = {}
+        self._changes: dict[tuple[object, int], tuple[tuple[Observed, ...], tuple[Observed, ...]]] = {}
         self._described: tuple[object, ...] = ()
 
     def add(
@@ -118,17 +128,11 @@ class LineageState:
             if described != self._described:
                 self._described = described
                 self._add_application(event, facets, parent_run_id, is_application=False)
-        if event.eventType == "START" and any("ALTER" in output.lifecycles for output in outputs):
-            # The schema is about to change.
-            outputs = tuple(
-                structs.replace(one, schema=(), former=one.schema) if "ALTER" in one.lifecycles else one
-                for one in outputs
-            )
         # START has the version that is read, COMPLETE that of now; what is written has its own at the end.
         if event.eventType == "START":
-            outputs = self._without_versions(outputs)
+            outputs = self._changed(outputs, _before)
         else:
-            inputs = self._without_versions(inputs)
+            inputs = self._changed(inputs, _without_version)
         is_streaming = kind.processingType == "STREAMING"
         # Datasets by identity: equal ones are mostly identical, and hashing them whole would cost more than it saves.
         key = (parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, id(inputs), id(outputs))
@@ -139,19 +143,21 @@ class LineageState:
             content = RunContent(parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, inputs, outputs)
             self._shared[key] = content
         time = event.eventTime.timestamp()
-        self.foreign.add(time, foreign)
+        if foreign:
+            self.foreign.add(time, foreign)
         self._add_run(run_id, time, time, _SEEN.get(event.eventType, 0), content)
 
-    def _without_versions(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
-        if not any(one.versions for one in observed):
-            return observed
-        if len(self._unversioned) >= _SHARED_MAX:
-            self._unversioned.clear()
-        # By identity, with the tuple itself, so that no other one gets its place.
-        if id(observed) not in self._unversioned:
-            without = tuple(structs.replace(one, versions=frozenset()) for one in observed)
-            self._unversioned[id(observed)] = observed, without
-        return self._unversioned[id(observed)][1]
+    def _changed(self, observed: tuple[Observed, ...], change: Callable[[Observed], Observed]) -> tuple[Observed, ...]:
+        """Return datasets with a change; the same tuple for the same one."""
+        key = change, id(observed)
+        known = self._changes.get(key)
+        if known is None:
+            if len(self._changes) >= _SHARED_MAX:
+                self._changes.clear()
+            changed = tuple(map(change, observed))
+            # By identity, with the tuple itself, so that no other one gets its place.
+            known = self._changes[key] = observed, observed if changed == observed else changed
+        return known[1]
 
     def add_execution(self, execution: Execution) -> None:
         """Fold what an event log says of one SQL execution."""
