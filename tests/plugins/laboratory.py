@@ -324,7 +324,7 @@ def _run_in_child(scenario: dict[str, Any]) -> None:
         if scenario["hanging"]:
             directory, flag = map(Path, scenario["hanging"])
             import_module("hanging_share").hang(directory, flag)
-        result = _executed(scenario)
+        result = (import_module(scenario["program"]).run if "program" in scenario else _executed)(scenario)
         Path(scenario["result"]).write_text(json.dumps(result))
     except BaseException:
         traceback.print_exc()
@@ -444,7 +444,7 @@ def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
 
 def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:
     session, submission = operator._session, None
-    if session._adapter is not None:
+    if session is not None and session._adapter is not None:
         submission = {name: value for name, value in vars(session._adapter.submission).items() if name != "error"}
     get = operator.get_openlineage_facets_on_complete if error is None else operator.get_openlineage_facets_on_failure
     return {
@@ -458,6 +458,8 @@ def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:
     }
 
 
+# Whatever the OpenLineage provider knows of an operator without lineage.
+_OF_STOCK = "unknownSourceAttribute"
 # Or a second session could get the id of the first one.
 _KEPT: list[Any] = []
 
@@ -475,10 +477,9 @@ def _chain(error: BaseException | None) -> Any:
 
 
 def _as_json(lineage: Any) -> Any:
-    from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.serde import Serde
 
-    if lineage == OperatorLineage():
+    if not (lineage.inputs or lineage.outputs or lineage.job_facets or set(lineage.run_facets) - {_OF_STOCK}):
         return None
     return {
         "inputs": [Serde.to_dict(one) for one in lineage.inputs],

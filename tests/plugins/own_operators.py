@@ -10,6 +10,8 @@ from typing import Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
+
 
 def noted(execute: Any) -> Any:
     """Decorate a method as libraries do that retry it or audit it."""
@@ -70,3 +72,12 @@ class Deaf(SparkSubmitOperator):
 
     def execute(self, context: Any) -> None:
         """Run nothing."""
+
+
+class OffWhenResumed(LineageSparkSubmitOperator):
+    """Its lineage is turned off while a trigger waits for its driver."""
+
+    def complete(self, context: Any, event: Any) -> None:
+        """Go on without lineage."""
+        self.lineage_enabled = False
+        super().complete(context, event)

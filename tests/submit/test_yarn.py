@@ -140,11 +140,6 @@ def test_what_the_user_has_chosen_stays(
     assert "spark_job_id" not in outcome.store
 
 
-def test_without_lineage_it_works_too(submit: Callable[..., Any], managers: Callable[..., Cluster]) -> None:
-    outcome = submit(address(managers("SUCCEEDED")), lineage_enabled=False)
-    assert (outcome.error, waits(outcome)) == (None, False), outcome.printed
-
-
 @pytest.mark.parametrize("exit_code", [0, 1])
 def test_commands_after_the_job_wait_for_its_end(bench: Any, submit: Callable[..., Any], exit_code: int) -> None:
     done = bench.root / "done"
@@ -175,7 +170,6 @@ def queue_of(outcome: Any) -> str | None:
         (RULES, {"keytab": "/k", "principal": "alice/host@REALM"}, "research"),
         (RULES, {"owner": "bob, the-shop"}, "shop"),
         (RULES, {"owner": "bob"}, "night"),
-        ({"*": "default"}, {"lineage_enabled": False}, "default"),
         ('{"*": "default"}', {}, "default"),
         ({"owner:bob": "theirs"}, {}, "of_the_connection"),
         ({"owner:bob": "theirs"}, {"yarn_queue": "any"}, "any"),
@@ -203,11 +197,10 @@ def test_the_queue_is_that_of_who_runs_the_task(
         ({"group:etl": "etl"}, "'group:etl' is neither user:…, owner:…, tag:… nor \\*; give a map such as"),
     ],
 )
-@pytest.mark.parametrize("lineage_enabled", [True, False])
 def test_a_queue_that_is_not_allowed_fails_before_the_submission(
-    bench: Any, submit: Callable[..., Any], rules: Any, error: str, lineage_enabled: bool
+    bench: Any, submit: Callable[..., Any], rules: Any, error: str
 ) -> None:
-    outcome = submit(extra={"queues": rules}, yarn_queue="secret", lineage_enabled=lineage_enabled)
+    outcome = submit(extra={"queues": rules}, yarn_queue="secret")
     assert re.search(error, outcome.error or ""), outcome.printed
     assert not outcome.told, "nothing is submitted"
 

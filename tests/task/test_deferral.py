@@ -69,16 +69,24 @@ def test_what_the_trigger_has_seen_is_told(submit: Callable[..., Any], master: s
     assert [status for status, _ in ends(outcome)] == ["SUBMITTED", "RUNNING", "FINISHED"]
 
 
-@pytest.mark.parametrize("lineage_enabled", [True, False])
-def test_a_driver_that_fails(submit: Callable[..., Any], lineage_enabled: bool) -> None:
-    arguments = {"application_args": ["--password", "pl41n-S3cret"], "lineage_enabled": lineage_enabled}
-    outcome = submit("yarn", ["FAILED"], lineage=[EVENTS], **arguments)
+def test_a_driver_that_fails(submit: Callable[..., Any]) -> None:
+    outcome = submit("yarn", ["FAILED"], lineage=[EVENTS], application_args=["--password", "pl41n-S3cret"])
     assert f"{APPLICATION_ID} ended with final status: FAILED. Cannot log in with apiKey=***" in outcome.error
+    assert "as me/***" in outcome.error
     assert "hunter2" not in outcome.printed
-    if lineage_enabled:
-        assert "as me/***" in outcome.error
-        assert "pl41n-S3cret" not in f"{outcome.printed}{outcome.error}{outcome.lineage}"
-        assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "FAIL"
+    assert "pl41n-S3cret" not in f"{outcome.printed}{outcome.error}{outcome.lineage}"
+    assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "FAIL"
+
+
+@pytest.mark.parametrize("word", ["SUCCEEDED", "FAILED"])
+def test_deferred_task_whose_lineage_is_turned_off_meanwhile_ends_as_its_driver(
+    bench: Any, submit: Callable[..., Any], word: str
+) -> None:
+    bench.operator, bench.is_by_policy = "own_operators:OffWhenResumed", True
+    outcome = submit("yarn", [word], post_submit_commands=[f"touch {bench.root}/done"])
+    assert (outcome.error is None) == (word == "SUCCEEDED"), outcome.error
+    assert outcome.lineage is None
+    assert (bench.root / "done").exists()
 
 
 @pytest.fixture

@@ -34,7 +34,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     It takes every argument of ``SparkSubmitOperator``. Each of the arguments below overrides the key of the same name
     in the extra of the Spark connection, which overrides the option of the same name in ``[spark_lineage]``.
 
-    :param lineage_enabled: whether to collect lineage at all (default True)
+    :param lineage_enabled: whether to collect lineage at all (default True); without, this is the stock operator, and
+        ``deferrable`` has no effect
     :param lineage_required: whether an error of lineage fails the task; by default it is only logged, with its cause;
         with ``"complete"`` the task also fails if its event counts anything as unknown
     :param lineage_dir: absolute path of a directory that worker and driver share (templated)
@@ -74,6 +75,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     operator_extra_links = LINKS
     # Of the class, because the policy gives it to objects that another class has made.
     _session: LineageSession | None = None
+    _is_stock = False
     _began = 0.0
     _task_instance: Any = None
     _waits_in: int | None = None
@@ -165,7 +167,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
             if status != "FINISHED":
                 raise AirflowException(f"{external_id} ended with final status: {status}. {event['error']}".strip())
 
-        self._in_session(context, go_on)
+        # Also where lineage was turned off meanwhile: the stock operator does not know how to go on.
+        self._in_session(context, go_on, is_deferred=True)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Go on as every operator does; a subclass that has deferred itself may submit its job only now."""
@@ -180,9 +183,17 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         memo |= {id(one): one for one in (self._session, self._task_instance)}
         return super().__deepcopy__(memo)
 
-    def _in_session(self, context: Context, run: Callable[[], object], *, is_resumed: bool = False) -> object:
+    def _in_session(
+        self, context: Context, run: Callable[[], object], *, is_resumed: bool = False, is_deferred: bool = False
+    ) -> object:
+        from spark_lineage.settings.places import TaskSettings
         from spark_lineage.task.session import LineageSession
 
+        task = TaskSettings(self._lineage_arguments, self._conn_id)
+        self._is_stock = not is_deferred and task.is_off()
+        if self._is_stock:
+            self._session = None
+            return run()
         make: type[LineageSession] = LineageSession
         if self.deferrable:
             from spark_lineage.task.deferral import DeferrableSession
@@ -194,8 +205,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self._began = time.time()
         self._has_looked = False
         self._session = make(
-            self._lineage_arguments,
-            conn_id=self._conn_id,
+            task,
             # Providers before 6.1 cannot re-attach, and have no such key.
             external_id_key=getattr(self, "external_id_key", "spark_job_id"),
             context=context,
@@ -220,13 +230,12 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         session, hook = self._session, self._hook
         if not isinstance(session, DeferrableSession) or hook is None:
             return
-        if (kept := session.kept(hook, external_id)) is not None:
-            seconds = max(_LEAST_POLL_SECONDS, self._status_poll_interval)
-            limit = self.execution_timeout
-            deadline = None if limit is None else self._began + limit.total_seconds()
-            kept |= {"began": self._began, "has_looked": self._has_looked}
-            trigger = SparkApplicationTrigger(kept, seconds, deadline, session.next_look)
-            self.defer(trigger=trigger, method_name="complete")
+        kept = session.kept(hook, external_id) | {"began": self._began, "has_looked": self._has_looked}
+        seconds = max(_LEAST_POLL_SECONDS, self._status_poll_interval)
+        limit = self.execution_timeout
+        deadline = None if limit is None else self._began + limit.total_seconds()
+        trigger = SparkApplicationTrigger(kept, seconds, deadline, session.next_look)
+        self.defer(trigger=trigger, method_name="complete")
 
     @property
     def _lineage_arguments(self) -> dict[str, Any]:
@@ -305,6 +314,10 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         """Return what ``execute`` merged; the OpenLineage provider warns of an operator that returns nothing."""
         from airflow.providers.openlineage.extractors import OperatorLineage
 
+        if self._is_stock:
+            from spark_lineage.task.last_end import lineage_of_stock
+
+            return lineage_of_stock(self)
         merged = self._session.operator_lineage if self._session is not None else None
         return merged if merged is not None else OperatorLineage()
 

@@ -67,10 +67,23 @@ class TaskSettings:
         self.naming: Naming = DEFAULT_NAMING
         self.options: Mapping[str, Any] = {}
         self.places = Places(arguments)
+        self._has_places = False
+
+    def is_off(self) -> bool:
+        """Whether the user has turned lineage off; the connection is read only if no argument decides that.
+
+        What cannot be read, or does not fit, turns nothing off: ``settle`` raises it.
+        """
+        try:
+            if self.places.arguments.get("lineage_enabled") in (None, ""):
+                self._read_places()
+            return self._setting("lineage_enabled") is False
+        except Exception:
+            return False
 
     def settle(self) -> None:
         """Read everything; raises ``SettingError`` when a value does not fit."""
-        self.places = Places.of(self.conn_id, self.places.arguments)
+        self._read_places()
         self.settings = self.places.settings()
         use_patterns(self.settings.redaction_patterns)
         self.options = self.places.options()
@@ -81,10 +94,19 @@ class TaskSettings:
         if self.settings.lineage_required:
             return True
         try:
-            (one,) = Settings.each(self.places.arguments, self.places.extra, option, only="lineage_required")
+            value = self._setting("lineage_required")
         except Exception:
             return False
-        return one.value is True or one.value == "complete"
+        return value is True or value == "complete"
+
+    def _read_places(self) -> None:
+        if not self._has_places:
+            self.places = Places.of(self.conn_id, self.places.arguments)
+            self._has_places = True
+
+    def _setting(self, name: str) -> Any:
+        (one,) = Settings.each(self.places.arguments, self.places.extra, option, only=name)
+        return one.value
 
 
 def section_settings(logger: Log) -> Settings:

@@ -1,4 +1,4 @@
-"""What a job that is waited for without a worker needs of the Spark provider's hook."""
+"""What a job that is waited for without a worker needs of the Spark provider's hook, which cannot be deferred (6.3)."""
 
 from __future__ import annotations
 

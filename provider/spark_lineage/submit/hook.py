@@ -48,7 +48,6 @@ _OF_THE_RUN = re.compile(
     r"|\w*data_interval\w*|(?:ds|ts|prev|next|yesterday|tomorrow)_\w+|triggering_\w+|inlet_events|outlet_events)\b"
 )
 _TEMPLATE = re.compile(r"\{[{%]")
-# The Spark provider asks a standalone master by this command, which an image of Airflow may lack.
 _CURL = "/usr/bin/curl"
 # Prints an answer as curl does: of the URL, to the method.
 _ASK = """
@@ -97,7 +96,11 @@ class Submission:
 
 @dataclass(eq=False)
 class HookAdapter:
-    """Stands between a session and the hook of one task, which is changed in place.
+    """Stands between a session and the hook of one task, which is changed in place; without lineage there is none.
+
+    Upstream faults (6.3) besides those of single methods: a killed job may leave its Python driver running
+    (``end_processes``), one that is killed before ``Popen`` is submitted all the same (``_submit``, ``_process_log``),
+    and values of secret keys are printed from their first space on (``_mask``).
 
     :param before_submit: called once, right before spark-submit is started
     :param is_killed: whether the task is being killed: then nothing is submitted any more
@@ -279,7 +282,10 @@ class HookAdapter:
                 self._learn_external_id()
 
     def _poll_pod(self, poll: Callable[[], str | None]) -> str | None:
-        """Wait for a pod as the hook does, which counts a missing pod as a success."""
+        """Wait for a pod as the hook does.
+
+        Upstream fault (6.3): a pod that is gone counts as a success, also where it was evicted or deleted.
+        """
         phase = poll()
         if phase is None and not self.has_finished():
             raise RuntimeError(f"{self.submission.external_id} is gone, and was not seen to succeed")
@@ -314,6 +320,10 @@ class HookAdapter:
 
 
 def _without_curl(build_command: Callable[[], list[str]]) -> list[str]:
+    """Return a command that asks a standalone master without curl.
+
+    Upstream fault (6.3): the task fails where ``/usr/bin/curl`` is missing, as in slim images of Airflow.
+    """
     command = build_command()
     if command[0] != _CURL:
         return command

@@ -8,12 +8,15 @@ from typing import Any
 
 from spark_lineage.secrets.redaction import redact
 
-# Of Spark's KubernetesClientApplication; the provider (6.3) finds only what is in a namespace called "spark".
+# Of Spark's KubernetesClientApplication.
 _SUBMISSION_ID = re.compile(r" submission ID ([a-z0-9-]+):([a-z0-9.-]+)")
 
 
 def follow_pod(hook: Any, delete: Callable[[str], object]) -> None:
     """Settle how the pod of a driver is found and deleted, before it is submitted.
+
+    Upstream faults (Spark provider 6.3): a driver is found in a namespace called "spark" alone, and its pod is deleted
+    with the credentials of ``[kubernetes_executor]``, which may be those of another cluster.
 
     :param delete: deletes ``{namespace}:{pod}``, or raises: then the provider does it, with Airflow's own configuration
     """

@@ -1,6 +1,7 @@
 """Makes the Spark provider submit to the right queue of YARN, and follow an application without further settings.
 
-For that the stock operator needs ``yarn_track_via_rm_api`` and one ResourceManager's address, or ``durable=False``.
+For that the stock operator needs ``yarn_track_via_rm_api`` and one ResourceManager's address, or ``durable=False``. All
+of this is for tasks with lineage; without it the Spark provider alone follows its application.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ def track_on_yarn(
 ) -> None:
     """Settle how the end of an application is found, before it is submitted; what the user has chosen stays.
 
+    Upstream faults (Spark provider 6.3): the defaults fail each task in deploy mode cluster with a ``ValueError``, a
+    ResourceManager that is in ``yarn-site.xml`` has to be named again, and of several the standby is asked for ever.
+
     A ResourceManager that does not answer is asked all the same where an earlier try has submitted a job, which would
     run twice if it were submitted anew.
 
@@ -67,6 +71,9 @@ def track_on_yarn(
 
 def application_of(hook: Any, launch_id: str) -> str | None:
     """Return the application that was submitted with a launch's id as its tag; None where YARN knows none.
+
+    Upstream fault (6.3): the id is stored only when spark-submit has ended; a retry of a worker that was lost before
+    submits the job a second time.
 
     Asks ``/ws/v1/cluster/apps?applicationTags=`` of the ResourceManager; one that does not answer knows none.
     """
@@ -113,7 +120,10 @@ def _trouble(hook: Any, url: str) -> str:
 
 
 def _run_commands_at_the_end(hook: Any) -> None:
-    """Have ``post_submit_commands`` wait for the end of the application: spark-submit ends as soon as it runs."""
+    """Have ``post_submit_commands`` wait for the end of the application.
+
+    Upstream fault (6.3): they run as soon as spark-submit has ended, which is when the application begins.
+    """
     submit = hook.submit
 
     def submit_without_commands(*arguments: Any, **keywords: Any) -> Any:

@@ -28,16 +28,13 @@ class DeferrableSession(LineageSession):
 
     _resumed: SparkSubmitHook | None = None
 
-    def kept(self, hook: SparkSubmitHook, external_id: str) -> dict[str, Any] | None:
-        """Return what the resuming process needs, as JSON; None where the lineage needs this process."""
+    def kept(self, hook: SparkSubmitHook, external_id: str) -> dict[str, Any]:
+        """Return what the resuming process needs, as JSON."""
         self.polling()
         launch = self._handle.launch
         if launch is None:
             master = without_login(master_of(hook))
             launch = Launch("", "", conn_id=self._task.conn_id, master=master, deploy_mode="cluster")
-        if "://" in launch.receiver:
-            self._log.warning("The worker is kept: the driver sends its lineage to it (collect=receiver).")
-            return None
         if not launch.yarn_urls and launch.master.startswith("yarn"):
             launch = structs.replace(launch, yarn_urls=resource_managers(environment(hook)))
         summary = self._watching.summary

@@ -104,16 +104,25 @@ def lineage_at_start(
 
     from spark_lineage.emit.task_event import JobDetails
 
+    settled = TaskSettings(arguments, conn_id)
+    if settled.is_off():
+        return lineage_of_stock(task)
     with Guard(lambda: False, logger)("START names no datasets", can_fail=False):
-        settled = TaskSettings(arguments, conn_id)
         settled.settle()
         settings = settled.settings
-        if settings.lineage_enabled:
-            end = repeated(file_of(settings, task))
-            details = JobDetails.of(settings, task, task_instance)
-            facets = details.facets(is_streaming=end is not None and end.is_streaming)
-            return with_last_end(OperatorLineage(job_facets=facets), end)
+        end = repeated(file_of(settings, task))
+        details = JobDetails.of(settings, task, task_instance)
+        facets = details.facets(is_streaming=end is not None and end.is_streaming)
+        return with_last_end(OperatorLineage(job_facets=facets), end)
     return OperatorLineage()
+
+
+def lineage_of_stock(task: Any) -> OperatorLineage[Any, Any]:
+    """Return what the OpenLineage provider puts into the events of an operator that it does not know."""
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from airflow.providers.openlineage.utils.utils import get_unknown_source_attribute_run_facet
+
+    return OperatorLineage(run_facets=get_unknown_source_attribute_run_facet(task=task))
 
 
 def _kept(dataset: dict[str, Any]) -> dict[str, Any]:

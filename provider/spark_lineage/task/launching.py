@@ -125,7 +125,10 @@ class LaunchHandle:
         return self.launch
 
     def track(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
-        """Have the Spark provider follow an application of YARN or a pod of Kubernetes, with lineage or without."""
+        """Have the Spark provider follow an application of YARN or a pod of Kubernetes.
+
+        ``track_on_yarn`` and ``follow_pod`` say which faults of it that works around.
+        """
         if getattr(operator, "deferrable", False):
             from spark_lineage.submit.deferral import waits_elsewhere
 

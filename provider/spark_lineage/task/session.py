@@ -9,7 +9,7 @@ Errors of lineage are logged with their cause and never fail the task, unless ``
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -66,10 +66,8 @@ class LineageSession:
     is_resumed = False
     """Whether the operator has deferred itself before: then it may have submitted its job, and sent its lineage."""
 
-    def __init__(
-        self, arguments: Mapping[str, Any], *, conn_id: str, external_id_key: str, context: Context, logger: Log
-    ) -> None:
-        self._task = TaskSettings(arguments, conn_id)
+    def __init__(self, task: TaskSettings, *, external_id_key: str, context: Context, logger: Log) -> None:
+        self._task = task
         self._context = context
         self._log = logger
         self._guard = Guard(self._task.is_required, logger)
