@@ -1,20 +1,27 @@
-"""An example: a DAG that removes what completed Spark jobs left, by age; at first it only says what it would remove.
+"""An example: a DAG that removes what completed Spark jobs left, by age, and one that watches the servers of Spark.
 
-It looks at lineage directories, event logs, YARN's staging directories, and checkpoints of streams whose DAG is gone:
-those lie in directories that are called as the DAG (``checkpoints/orders_stream/…``). All are params: paths, or URLs
-(``hdfs://``, ``s3a://``), of which nothing outside is touched. ``conn_ids`` are the Spark connections of all clusters
-that write there, which are asked what runs. The connection ``airflow_api`` is Airflow's own API server; without it no
-checkpoint is removed, for it is not known which DAGs there are.
+``spark_maintenance`` only says at first what it would remove. It looks at lineage directories, event logs, YARN's
+staging directories, and checkpoints of streams whose DAG is gone: those lie in directories that are called as the DAG
+(``checkpoints/orders_stream/…``). All are params: paths, or URLs (``hdfs://``, ``s3a://``), of which nothing outside is
+touched. ``conn_ids`` are the Spark connections of all clusters that write there, which are asked what runs. The
+connection ``airflow_api`` is Airflow's own API server; without it no checkpoint is removed, for it is not known which
+DAGs there are.
+
+``spark_health`` sends gauges to Airflow's metrics, and waits for the History Server. Which queue of YARN a task may use
+is no matter of a DAG: ``queue_policy`` is a line in ``airflow_local_settings.py`` (docs/maintenance.md).
 """
 
 from __future__ import annotations
 
 import os
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from airflow.providers.common.compat.sdk import DAG, Param, task
+
+from spark_lineage.supervision.history_server import SparkHistoryServerSensor
 
 HERE = Path(__file__).resolve().parent
 LAKE = os.environ.get("SPARK_LINEAGE_EXAMPLE_LAKE", str(HERE / "lake"))
@@ -79,11 +86,9 @@ with DAG(
     @task
     def remove_leftovers(params: dict[str, Any] | None = None) -> None:
         """Say of each entry what is done with it, and why."""
-        from spark_lineage.collect import leftovers
-        from spark_lineage.doctor.health import who_runs
-        from spark_lineage.doctor.setup import Setup
-        from spark_lineage.doctor.status_endpoints import endpoints_of
         from spark_lineage.launch.retention import clean_up, old_launches
+        from spark_lineage.supervision import leftovers
+        from spark_lineage.supervision.health import endpoints_of, who_runs
 
         params = params or {}
         days, is_dry_run = float(params["older_than_days"]), bool(params["dry_run"])
@@ -93,7 +98,7 @@ with DAG(
                 print(f"lineage: {launch}: {removed}: nothing was added for {days:g} days")
             if not is_dry_run:
                 clean_up(directory, days, keep=directory)
-        clusters = [endpoints_of(Setup.of(conn_id, ())) for conn_id in params["conn_ids"]]
+        clusters = [endpoints_of(conn_id) for conn_id in params["conn_ids"]]
         for kind, path, is_removed, reason in leftovers.remove_leftovers(
             {kind: params[kind] for kind in ("event_logs", "staging", "checkpoints")},
             older_than_days=days,
@@ -105,3 +110,38 @@ with DAG(
             print(f"{kind}: {path}: {removed if is_removed else 'stays'}: {reason}")
 
     remove_leftovers()
+
+
+with DAG(
+    dag_id="spark_health",
+    description="Sends the health of Spark's servers to Airflow's metrics, and fails while one is down.",
+    schedule="*/5 * * * *",
+    start_date=datetime(2024, 1, 1, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    is_paused_upon_creation=True,
+    params={
+        "conn_ids": Param(["spark_default"], type="array", description="Connections of the clusters"),
+        "history_conn_id": Param("spark_default", type="string", description="Its History Server is waited for"),
+    },
+    tags=["example", "spark"],
+) as health:
+
+    @task
+    def send_health(params: dict[str, Any] | None = None) -> None:
+        """Send gauges of masters, ResourceManagers and History Servers, and name those that are down."""
+        from spark_lineage.supervision.health import ask_servers, endpoints_of, send_gauges
+
+        down = []
+        for conn_id in (params or {})["conn_ids"]:
+            servers = ask_servers(endpoints_of(conn_id), time.time())
+            send_gauges(servers, conn_id)
+            down += [f"{server.name} at {server.url}: {server.state}" for server in servers if not server.is_up]
+        if down:
+            raise RuntimeError("; ".join(down))
+
+    # Whatever reads the history of an application comes after this.
+    history = SparkHistoryServerSensor(
+        task_id="history", conn_id="{{ params.history_conn_id }}", timeout=240, mode="reschedule"
+    )
+    send_health() >> history

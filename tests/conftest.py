@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytest_plugins = [
     "airflow_home",
     "fast_spark",
+    "http_server",
     "lineage_backends.fixtures",
     "listener_task",
     "new_attempts",

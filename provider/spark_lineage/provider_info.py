@@ -47,7 +47,7 @@ def get_provider_info() -> dict[str, Any]:
         "sensors": [
             {
                 "integration-name": "Spark Lineage",
-                "python-modules": ["spark_lineage.sensors.spark_history_server"],
+                "python-modules": ["spark_lineage.supervision.history_server"],
             }
         ],
         "hooks": [

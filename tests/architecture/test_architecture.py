@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -13,9 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from laboratory import Bench, Laboratory, Outcome
+
+from spark_lineage import add_ons
+from spark_lineage.view import XCOM_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "spark_lineage"
@@ -31,6 +36,7 @@ ARROWS = {
     "submit": {"inject", "launch", "merge", "secrets"},
     "plans": {"launch", "merge", "naming", "secrets"},
     "collect": {"declare", "launch", "merge", "plans"},
+    "receiver": {"cli", "collect", "launch"},
     "watch": {"launch", "merge", "secrets", "settings"},
     "emit": _LEAVES | {"settings"},
     "deliver": {"archive", "emit", "launch", "merge", "secrets", "settings"},
@@ -40,18 +46,27 @@ ARROWS = {
     "archive": _LEAVES | {"collect", "declare", "emit", "plans"},
     # What the tab shows, from JSON alone.
     "view": set(),
-    "task": _LEAVES | {"settings", "inject", "submit", "collect", "watch", "emit", "deliver", "notify", "view"},
+    "task": _LEAVES | {"settings", "inject", "submit", "collect", "watch", "emit", "deliver", "add_ons"},
     "recover": _LEAVES | {"settings", "submit", "collect", "watch", "emit", "deliver"},
     "doctor": {"launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
+    # What nobody but the table of add-ons names.
+    "supervision": {"cli", "collect", "launch", "plans", "settings", "watch"},
     "cli": _LEAVES
-    | {"settings", "collect", "plans", "emit", "deliver", "notify", "archive", "atlas", "doctor", "inject"},
+    | {"add_ons", "settings", "collect", "plans", "emit", "deliver", "notify", "archive", "atlas", "doctor", "inject"},
+    # Its names are texts.
+    "add_ons": set(),
     "operators": {"archive", "settings", "task", "triggers"},
     "policy": {"operators", "settings"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
-    "sensors": {"settings", "watch"},
-    "listeners": _LEAVES - {"naming"} | {"notify", "recover", "view"},
+    "listeners": _LEAVES - {"naming"} | {"add_ons", "notify", "recover"},
     "provider_info": {"deliver", "settings"},
 }
+# What no task needs, and nothing of the core imports: the table in ``spark_lineage.add_ons`` names it.
+ADD_ONS = ("atlas", "archive", "view", "notify", "doctor", "cli", "supervision", "receiver")
+# What their own users import: the operator of an archive, and listeners.
+_OF_ADD_ONS = ("spark_lineage.operators.lineage_archive", "spark_lineage.listeners")
+# Until replay reads the spool.
+_STILL = "spark_lineage.deliver.kept_events imports spark_lineage.archive.destination"
 PURE_ROOMS = (
     "spark_lineage.merge",
     "spark_lineage.naming",
@@ -155,6 +170,69 @@ def test_rooms_import_as_the_table_says() -> None:
     assert not against
     unused = sorted((start, end) for start, ends in ARROWS.items() for end in ends if (start, end) not in arrows)
     assert not unused, "take them out of the table"
+
+
+def test_core_imports_no_add_on() -> None:
+    against = {
+        f"{module.name} imports {name}"
+        for module in _by_name().values()
+        if _room(module.name) not in ADD_ONS and not any(_is_in(module.name, one) for one in _OF_ADD_ONS)
+        for name in module.runtime | module.typing_only
+        if name in _by_name() and _room(name) in ADD_ONS
+    }
+    assert against <= {_STILL}
+
+
+def test_table_of_add_ons_names_modules_that_exist() -> None:
+    names = [*add_ons._COMMANDS, *add_ons._PARTS.values()]
+    assert not [name for name in names if name not in _by_name()]
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Callable[[Path], Outcome]]]:
+    """A copy of all that is installed, and a function that runs a task from there."""
+    copy, events = tmp_path_factory.mktemp("copy"), ROOT / "tests" / "fixtures" / "events" / "a_414.ndjson"
+    for root in ROOTS:
+        shutil.copytree(ROOT / root, copy / root, ignore=shutil.ignore_patterns("__pycache__"))
+    laboratory = Laboratory(tmp_path_factory.mktemp("airflow"), copy)
+    # Whatever it has to do with an add-on.
+    listeners = "spark_lineage.listeners.logging_listener.LoggingListener"
+    wants = {"emit_assets": True, "lineage_listeners": listeners, "lineage": [events], "store": {}}
+    yield copy, lambda place: Bench(laboratory, place, program="from_a_copy").run(**wants)
+    laboratory.close()
+
+
+def _trouble(outcome: Outcome) -> set[str]:
+    """Return what the log of a task warns of, without times and levels."""
+    lines = (line for line in outcome.printed.splitlines() if "[warning" in line or "[error" in line)
+    return {line.partition("] ")[2].partition(" [")[0] for line in lines}
+
+
+@pytest.fixture(scope="module")
+def whole(copied: tuple[Path, Callable[[Path], Outcome]], tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """What comes of a task that has them all."""
+    outcome = copied[1](tmp_path_factory.mktemp("whole"))
+    assert [key for key, _ in outcome.pushed if key == XCOM_KEY]
+    assert "assets" in outcome.printed
+    return outcome
+
+
+@pytest.mark.parametrize("add_on", ADD_ONS)
+def test_task_runs_without_an_add_on(
+    copied: tuple[Path, Callable[[Path], Outcome]], whole: Outcome, tmp_path: Path, add_on: str
+) -> None:
+    copy, run = copied
+    package = copy / "provider" / PACKAGE / add_on
+    shutil.move(package, tmp_path / "away")
+    (tmp_path / "task").mkdir()
+    try:
+        outcome = run(tmp_path / "task")
+    finally:
+        shutil.move(tmp_path / "away", package)
+    assert outcome.error is None, outcome.printed
+    assert _trouble(outcome) <= _trouble(whole), outcome.printed
+    assert [outcome.names(side) for side in ("inputs", "outputs")] == [whole.names("inputs"), whole.names("outputs")]
+    assert bool([key for key, _ in outcome.pushed if key == XCOM_KEY]) == (add_on != "view")
 
 
 def test_rooms_make_no_cycle() -> None:

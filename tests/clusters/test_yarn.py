@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from spark_lineage.doctor.health import ask_servers
+from spark_lineage.supervision.health import ask_servers
 from spark_lineage.watch.endpoints import Endpoints
 
 if TYPE_CHECKING:
@@ -50,10 +50,9 @@ def application_id(outcome: Outcome) -> str:
 
 
 def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callable[..., Any]) -> None:
-    yarn.extra["queues"] = {"tag:nightly": ["night"]}
     # Nothing of ours has a driver warn of anything.
     strict = {"spark.yarn.appMasterEnv.PYTHONWARNINGS": "error::RuntimeWarning"}
-    outcome = yarn.run("cluster", "declares", store={}, conf=strict)
+    outcome = yarn.run("cluster", "declares", store={}, conf=strict, yarn_queue="night")
     assert outcome.error is None, outcome.printed
     assert f"YARN is polled at {yarn.hadoop.resource_manager_url} for the end of the application" in outcome.printed
     assert state(outcome) == "COMPLETE"

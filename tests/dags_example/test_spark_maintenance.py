@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -22,6 +23,13 @@ import json, runpy, sys
 dag = runpy.run_path(sys.argv[1])["dag"]
 params = {name: dag.params[name] for name in dag.params} | json.loads(sys.argv[2])
 dag.get_task("remove_leftovers").python_callable(params)
+"""
+HEALTH = """
+import json, runpy, sys
+dag = runpy.run_path(sys.argv[1])["health"]
+dag.get_task("send_health").python_callable(json.loads(sys.argv[2]))
+dag.get_task("history").render_template_fields({"params": {"history_conn_id": "my_spark"}})
+assert dag.get_task("history").poke({})
 """
 NOW = datetime.now(UTC)
 # The last one has an import error, and the file of the other stale one is gone for long.
@@ -112,3 +120,17 @@ def test_what_is_removed_and_what_stays(tmp_path: Path, api: str) -> None:
     assert sorted(path.parent.name for path in checkpoints.glob("*/t")) == ["dag_127", "dag_129"]
     assert not launch.exists()
     assert not log.exists()
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+def test_health_of_servers_is_sent_and_one_that_is_down_fails_the_task(
+    tmp_path: Path, server: Any, dead_port: int, *, is_up: bool
+) -> None:
+    history = server({"/api/v1/version": (200, {"spark": "4.2.0"}), "*": (200, [])})
+    extra = {"history_server_url": history if is_up else f"http://127.0.0.1:{dead_port}"}
+    connection = json.dumps({"conn_type": "spark", "host": "local", "extra": extra})
+    env = os.environ | {"AIRFLOW_HOME": str(tmp_path), "AIRFLOW_CONN_MY_SPARK": connection}
+    command = [sys.executable, "-c", HEALTH, str(EXAMPLE), json.dumps({"conn_ids": ["my_spark"]})]
+    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == is_up, done.stderr
+    assert is_up or f"RuntimeError: History Server at {extra['history_server_url']}: " in done.stderr

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from http_server import Handler, serving
 
 from spark_lineage.doctor.setup import Setup
 from spark_lineage.settings import Settings
@@ -21,8 +18,6 @@ from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
     from warm_python import WarmPython
-
-Answers = Mapping[str, tuple[int, Any]]
 
 
 @pytest.fixture
@@ -76,34 +71,6 @@ def spark_home(tmp_path: Path) -> Callable[..., Path]:
         return home
 
     return make
-
-
-@pytest.fixture
-def server() -> Iterator[Callable[[Answers], str]]:
-    """Serve answers by path, 404 for others; gives the address."""
-    with ExitStack() as servers:
-
-        def serve(answers: Answers) -> str:
-            class Served(Handler):
-                def do_GET(self) -> None:
-                    status, content = answers.get(self.path, answers.get("*", (404, {"message": "not found"})))
-                    body = json.dumps(content).encode()
-                    self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                    self.answer(body, status, {"Content-Type": "application/json"})
-
-                do_POST = do_GET
-
-            return servers.enter_context(serving(Served))
-
-        yield serve
-
-
-@pytest.fixture
-def dead_port() -> Iterator[int]:
-    """Return a port on which nobody listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        yield taken.getsockname()[1]
 
 
 @pytest.fixture

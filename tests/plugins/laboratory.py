@@ -126,6 +126,8 @@ class Bench:
     operator: str = "lineage_spark_submit:LineageSparkSubmitOperator"
     application: dict[str, Any] = field(default_factory=lambda: {"application": "job.py"})
     limit_seconds: int = LIMIT_SECONDS
+    program: str = "laboratory"
+    """The module whose ``run`` executes the operator."""
     is_by_policy: bool = False
     """Whether the operator is one of the tests or of the Spark provider, which the policy gives lineage to."""
 
@@ -216,6 +218,7 @@ class Bench:
                 "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(self.connection),
                 **self.env,
             },
+            "program": self.program,
             "class": self.operator,
             "is_by_policy": self.is_by_policy,
             "operator": {
@@ -248,9 +251,9 @@ class Bench:
 class Laboratory:
     """The process with Airflow in it."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, repository: Path = REPOSITORY) -> None:
         self.home = home
-        roots = [str(REPOSITORY / root) for root in ("provider", "operators", "listeners")]
+        roots = [str(repository / root) for root in ("provider", "operators", "listeners")]
         self._process = subprocess.Popen(
             [sys.executable, __file__],
             env={
@@ -324,7 +327,11 @@ def _run_in_child(scenario: dict[str, Any]) -> None:
         if scenario["hanging"]:
             directory, flag = map(Path, scenario["hanging"])
             import_module("hanging_share").hang(directory, flag)
-        result = (import_module(scenario["program"]).run if "program" in scenario else _executed)(scenario)
+        result = (
+            _executed(scenario)
+            if scenario["program"] == "laboratory"
+            else import_module(scenario["program"]).run(scenario)
+        )
         Path(scenario["result"]).write_text(json.dumps(result))
     except BaseException:
         traceback.print_exc()

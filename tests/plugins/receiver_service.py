@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.collect.receiver import Limits, Receiver
+from spark_lineage.receiver.service import Limits, Receiver
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def receiver_service(root: Path, secret: bytes, limits: Limits | None = None, **
     :param others: what ``server_of`` takes besides
     """
     pytest.importorskip("uvicorn")
-    from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
+    from spark_lineage.receiver.server import KeptFiles, bound, server_of
 
     server = server_of(Receiver(secret, KeptFiles(root, 30).file_of, limits), **others)
     listening = bound("127.0.0.1", [0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -151,61 +150,33 @@ def test_commands_after_the_job_wait_for_its_end(bench: Any, submit: Callable[..
     assert is_done[0] is (exit_code == 1)
 
 
-RULES = {"user:alice": "research", "owner:the-shop": ["shop", "shop_fast"], "tag:nightly": ["night"], "*": ["default"]}
-
-
-def queue_of(outcome: Any) -> str | None:
-    """Return what spark-submit was told."""
-    argv = outcome.command["argv"]
-    return argv[argv.index("--queue") + 1] if "--queue" in argv else None
+# The bench gives each task a directory.
+NO_DIRECTORY = {"lineage_dir": None}
+HISTORY = {"history_server_url": f"http://{HOST}:1"}
+LOGGED = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "hdfs:///logs"}
 
 
 @pytest.mark.parametrize(
-    ("rules", "arguments", "queue"),
+    ("extra", "arguments", "why"),
     [
-        (RULES, {}, "shop"),
-        (RULES, {"yarn_queue": "shop_fast"}, "shop_fast"),
-        (RULES, {"conf": {"spark.yarn.queue": "root.shop_fast"}}, "root.shop_fast"),
-        (RULES, {"proxy_user": "alice"}, "research"),
-        (RULES, {"keytab": "/k", "principal": "alice/host@REALM"}, "research"),
-        (RULES, {"owner": "bob, the-shop"}, "shop"),
-        (RULES, {"owner": "bob"}, "night"),
-        ('{"*": "default"}', {}, "default"),
-        ({"owner:bob": "theirs"}, {}, "of_the_connection"),
-        ({"owner:bob": "theirs"}, {"yarn_queue": "any"}, "any"),
-        ({}, {}, "of_the_connection"),
-    ],
-)
-def test_the_queue_is_that_of_who_runs_the_task(
-    submit: Callable[..., Any], rules: Any, arguments: dict[str, Any], queue: str
-) -> None:
-    extra = {"deploy-mode": "client", "queue": "of_the_connection", "queues": rules}
-    outcome = submit(extra=extra, **arguments)
-    assert (outcome.error, queue_of(outcome)) == (None, queue), outcome.printed
-
-
-@pytest.mark.parametrize(
-    ("rules", "error"),
-    [
+        ({}, NO_DIRECTORY, "(the driver runs on another machine; set spark.eventLog.enabled=true and"),
         (
-            RULES,
-            "the YARN queue 'secret', and 'queues' in the extra .* allows 'owner:the-shop' only shop, shop_fast:",
+            {},
+            NO_DIRECTORY | {"conf": LOGGED},
+            "(spark.eventLog.dir is not an absolute path on this machine, and is not read from",
         ),
-        ("shop", "'queues' in the extra of the Spark connection is not a map of lists of queues; give a map such as"),
-        ({"*": []}, "is not a map of lists of queues; give a map such as"),
-        ({"*": {"shop": 1}}, "is not a map of lists of queues; give a map such as"),
-        ({"group:etl": "etl"}, "'group:etl' is neither user:…, owner:…, tag:… nor \\*; give a map such as"),
+        (HISTORY, NO_DIRECTORY, "(the driver runs on another machine; set spark.eventLog.enabled=true and"),
+        (HISTORY, NO_DIRECTORY | {"conf": LOGGED, "evidence": "listener"}, "(evidence=listener)"),
+        (HISTORY, NO_DIRECTORY | {"conf": LOGGED}, ""),
+        ({}, {}, ""),
+        ({}, NO_DIRECTORY | {"collect": "driver_log"}, ""),
     ],
 )
-def test_a_queue_that_is_not_allowed_fails_before_the_submission(
-    bench: Any, submit: Callable[..., Any], rules: Any, error: str
+def test_yarn_cluster_from_which_nothing_can_come_back_says_so_before_it_is_submitted(
+    submit: Callable[..., Any], extra: dict[str, Any], arguments: dict[str, Any], why: str
 ) -> None:
-    outcome = submit(extra={"queues": rules}, yarn_queue="secret")
-    assert re.search(error, outcome.error or ""), outcome.printed
-    assert not outcome.told, "nothing is submitted"
-
-
-def test_queues_are_of_yarn_alone(bench: Any) -> None:
-    bench.connection = {"conn_type": "spark", "host": "local", "extra": {"queues": RULES}}
-    outcome = bench.run(yarn_queue="secret")
-    assert outcome.error is None
+    outcome = submit(extra=extra, durable=False, collect_timeout_seconds=1, **arguments)
+    printed = outcome.printed.split("Spark-Submit cmd:")[0]
+    assert ("No lineage can come back from YARN: no event log is read" in printed) == bool(why), printed
+    assert why in printed
+    assert not why or "history_server_url in the extra of the Spark connection" in printed

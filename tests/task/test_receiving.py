@@ -23,12 +23,19 @@ pytest.importorskip("uvicorn")
 from receiver_service import receiver_service
 
 from spark_lineage.collect.collector import DirectoryCollector
-from spark_lineage.collect.received_events import ReceivedEvents, ReceiverService
-from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limits, token_of
+from spark_lineage.collect.received_events import (
+    ENDPOINT,
+    REFUSED,
+    TOKEN_HEADER,
+    ReceivedEvents,
+    ReceiverService,
+    token_of,
+)
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import EVENTS_FILE
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
+from spark_lineage.receiver.service import Limits
 from spark_lineage.settings.places import TaskSettings
 from spark_lineage.task.receiving import NO_END, NO_EVENTS, Receiving
 

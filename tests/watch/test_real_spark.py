@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from standalone_cluster import StandaloneCluster, standalone_cluster
 
-from spark_lineage.doctor.health import ask_servers
 from spark_lineage.merge.transition import StatusLedger, StatusReport, StatusSummary
-from spark_lineage.sensors.spark_history_server import SparkHistoryServerSensor
 from spark_lineage.settings import SettingError
+from spark_lineage.supervision.health import ask_servers
+from spark_lineage.supervision.history_server import SparkHistoryServerSensor
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Known

@@ -6,6 +6,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowPlugin
 
+from spark_lineage import add_ons
 from spark_lineage.listeners.airflow_listener import AirflowListener
 
 
@@ -16,10 +17,8 @@ class _OfTheView:
         self._name = name
 
     def __get__(self, instance: object, owner: type) -> list[dict[str, Any]]:
-        from spark_lineage.view import app
-
-        made: list[dict[str, Any]] = getattr(app, self._name)()
-        return made
+        app = add_ons.part("tab's apps")
+        return [] if app is None else list(getattr(app, self._name)())
 
 
 class SparkLineagePlugin(AirflowPlugin):

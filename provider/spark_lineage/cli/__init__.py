@@ -56,12 +56,12 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 def _parser() -> argparse.ArgumentParser:
     # Here, because whoever looks through the package for its modules imports this one, on executors too.
+    from spark_lineage import add_ons
     from spark_lineage.archive.on_executor import installed_version
-    from spark_lineage.cli import archive, atlas, config, doctor, health, merge, outbox, receive, replay, warm
 
     parser = argparse.ArgumentParser(prog="spark-lineage", description="Lineage of Spark tasks, outside of Airflow.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {installed_version() or 'not installed'}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (merge, archive, atlas, config, doctor, health, outbox, receive, replay, warm):
+    for module in add_ons.commands():
         module.add(commands)
     return parser

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import hmac
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,11 +14,16 @@ from urllib.parse import urlsplit
 import requests
 
 from spark_lineage.collect.event_sources import EventSource
-from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, REFUSED, REFUSED_HEADER, TOKEN_HEADER, token_of
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import append_private, create_private
 from spark_lineage.launch.lock import locked, within
 
+ENDPOINT = "/api/v1/lineage/"
+# Spark masks properties whose keys hold "token" (`spark.redaction.regex`).
+TOKEN_HEADER = "X-Spark-Lineage-Token"  # noqa: S105 - its name
+REFUSED_HEADER = "X-Spark-Lineage-Refused"
+REFUSED = "refused by the receiver"
+DEFAULT_PORT = 8790
 # Whoever has a token may try secrets on it, as fast as a machine can.
 LEAST_SECRET = 32
 # A lost event is not sent again, and the job waits for each answer.
@@ -29,6 +36,11 @@ class ReceiverError(Exception):
 
 class AwayError(ReceiverError):
     """A receiver that does not answer, and may do so later."""
+
+
+def token_of(secret: bytes, run_id: str) -> str:
+    """Return the token of a run, derived from the secret, so that it need not be stored."""
+    return hmac.new(secret, run_id.encode(), hashlib.sha256).hexdigest()
 
 
 def listener_transport(url: str, secret: bytes, run_id: str) -> dict[str, str]:

@@ -17,8 +17,6 @@ from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
 from spark_lineage.secrets.redaction import redact, redact_value
 from spark_lineage.settings import SECTION, SettingError, Settings
 from spark_lineage.settings.places import Places, option, section, stand_ins
-from spark_lineage.settings.queues import KEY as QUEUES
-from spark_lineage.settings.queues import queues_of
 from spark_lineage.watch.endpoints import ENDPOINT_KEYS, Endpoints
 
 _PREFIX = f"AIRFLOW__{SECTION.upper()}__"
@@ -97,9 +95,6 @@ def shown_endpoints(places: Places, conn_id: str) -> Iterator[ShownSetting]:
     for key in ENDPOINT_KEYS:
         if (value := places.extra.get(key)) not in (None, ""):
             yield ShownSetting(key, _shown(key, value), _extra(conn_id))
-    if value := places.extra.get(QUEUES):
-        wrong = _complaint(partial(queues_of, value, repr(QUEUES)))
-        yield ShownSetting(QUEUES, _shown(QUEUES, value), _extra(conn_id), wrong)
     mode = str(places.extra.get("deploy-mode") or "client")
     if wrong := _complaint(partial(Endpoints, "local", mode, places.extra, places.login, places.password)):
         yield ShownSetting("status endpoints", None, _extra(conn_id), wrong)
@@ -112,7 +107,7 @@ def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_
             hint = f"; is {meant!r} meant?" if (meant := _meant(key, _OURS)) else ""
             yield redact(f"{_section_source(key)}: [{SECTION}] has no option {key!r}{hint}")
     # The extra may hold keys of others, which are ignored.
-    known = {*_OURS, *ENDPOINT_KEYS, QUEUES, "queue"}  # the last is the Spark provider's
+    known = {*_OURS, *ENDPOINT_KEYS, "queue"}  # the last is the Spark provider's
     for key in sorted(map(str, extra)):
         if key not in known and not is_naming_key(key) and (meant := _meant(key, known)):
             yield redact(f"{_extra(conn_id)}: {key!r} is not read; is {meant!r} meant?")

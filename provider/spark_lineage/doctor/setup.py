@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Literal
 
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import Submitter, UserProperties, user_properties
@@ -53,14 +53,12 @@ class Setup:
         :param conn_ids: the backends to look at; without one, those of the settings
         :raises Exception: what Airflow raises where it cannot read them
         """
-        from airflow.providers.common.compat.sdk import BaseHook
-
         places = Places.of(conn_id, {})
         each = Settings.each({}, places.extra, option)
         settings = Settings(**{one.name: one.value for one in each if not one.error})
         return cls(
             conn_id=conn_id,
-            master=_master(BaseHook.get_connection(conn_id)) if places.has_connection else "yarn",
+            master=places.master,
             places=places,
             settings=settings,
             conn_ids=tuple(dict.fromkeys(conn_ids)) or settings.lineage_conn_id,
@@ -110,12 +108,3 @@ def make_connection(conn_id: str) -> str:
     """Return the remedy for a missing connection: on a worker of Airflow 3, only tasks reach the database."""
     variable = f"AIRFLOW_CONN_{conn_id.upper()}"
     return f"make it; where this machine does not reach Airflow's database, give it in the variable {variable}"
-
-
-def _master(connection: Any) -> str:
-    """Return the master as the Spark provider reads it from a connection."""
-    host, port = connection.host or "", connection.port
-    is_whole = connection.conn_type == "spark" and host and ("://" in host or not port)
-    # From a URI, the scheme is the type of the connection.
-    master = host if is_whole else f"{connection.conn_type}://{host}"
-    return f"{master}:{port}" if port else master

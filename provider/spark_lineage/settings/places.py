@@ -25,6 +25,8 @@ class Places:
     login: str | None = None
     password: str | None = field(default=None, repr=False)
     has_connection: bool = False
+    master: str = "yarn"
+    """Of the connection, or the one that the Spark provider takes without one."""
 
     @classmethod
     def of(cls, conn_id: str, arguments: Mapping[str, Any]) -> Places:
@@ -35,7 +37,8 @@ class Places:
             connection = BaseHook.get_connection(conn_id)
         except AirflowException:
             return cls(arguments)
-        return cls(arguments, connection.extra_dejson, connection.login, connection.password, has_connection=True)
+        login, password, master = connection.login, connection.password, _master(connection)
+        return cls(arguments, connection.extra_dejson, login, password, has_connection=True, master=master)
 
     def settings(self) -> Settings:
         """Return the settings; raises ``SettingError`` when a value does not fit."""
@@ -107,6 +110,15 @@ class TaskSettings:
     def _setting(self, name: str) -> Any:
         (one,) = Settings.each(self.places.arguments, self.places.extra, option, only=name)
         return one.value
+
+
+def _master(connection: Any) -> str:
+    """Return the master as the Spark provider reads it from a connection."""
+    host, port = connection.host or "", connection.port
+    is_whole = connection.conn_type == "spark" and host and ("://" in host or not port)
+    # From a URI, the scheme is the type of the connection.
+    master = host if is_whole else f"{connection.conn_type}://{host}"
+    return f"{master}:{port}" if port else master
 
 
 def section_settings(logger: Log) -> Settings:

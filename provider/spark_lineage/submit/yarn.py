@@ -1,4 +1,4 @@
-"""Makes the Spark provider submit to the right queue of YARN, and follow an application without further settings.
+"""Makes the Spark provider follow an application of YARN without further settings.
 
 For that the stock operator needs ``yarn_track_via_rm_api`` and one ResourceManager's address, or ``durable=False``. All
 of this is for tasks with lineage; without it the Spark provider alone follows its application.
@@ -6,7 +6,6 @@ of this is for tasks with lineage; without it the Spark provider alone follows i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -82,18 +81,6 @@ def application_of(hook: Any, launch_id: str) -> str | None:
         return max((str(one["id"]) for one in (answer["apps"] or {}).get("app", ())), default=None)
     except _NO_ANSWER:
         return None
-
-
-def submit_to_queue(hook: Any, choose: Callable[[str, str], str]) -> None:
-    """Have a job of YARN submitted to the queue that ``choose`` returns.
-
-    :param choose: of the queue that the task names, and of the user that it runs as; both may be empty
-    """
-    if not str(hook._connection["master"]).startswith("yarn"):
-        return
-    user = hook._proxy_user or re.split("[/@]", hook._connection["principal"] or "")[0]
-    named = str(hook._yarn_queue or hook._conf.get("spark.yarn.queue") or "")
-    hook._connection["queue"] = choose(named, user) or hook._connection["queue"]
 
 
 def _ask(hook: Any, url: str, what: str, **parameters: str) -> Any:

@@ -167,19 +167,6 @@ class LaunchHandle:
             store.set(self._external_id_key, external_id)
             store_launch(store, structs.replace(earlier, external_id=external_id))
 
-    def choose_queue(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
-        """Submit the job to the YARN queue of its user, owner or tag.
-
-        :raises SettingError: when the task names another one, or ``queues`` in the extra is not understood
-        """
-        from spark_lineage.settings.queues import KEY, choose_queue, queues_of
-        from spark_lineage.submit.yarn import submit_to_queue
-
-        rules = queues_of(places.extra[KEY], f"{KEY!r} in the extra of the Spark connection")
-        owners = [one.strip() for one in str(operator.owner).split(",")]
-        tags = [str(tag) for tag in getattr(self._context.get("dag"), "tags", None) or ()]
-        submit_to_queue(hook, lambda named, user: choose_queue(rules, named, user=user, owners=owners, tags=tags))
-
     def take_over(self, event_conn_ids: tuple[str, ...]) -> Launch | None:
         """Return the launch of the job that the Spark provider re-attached to, None where there is none of that job.
 

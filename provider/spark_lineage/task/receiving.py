@@ -23,9 +23,16 @@ if TYPE_CHECKING:
     from spark_lineage.launch.bounded_run import Deadline
     from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.log import Guard
+    from spark_lineage.settings import Settings
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.task.launching import NewLaunch
 
+NOTHING_RETURNS = (
+    "No lineage can come back from YARN: no event log is read (%s), and the listener's events stay on the driver's "
+    "host. Set spark.eventLog.enabled=true and a spark.eventLog.dir that webhdfs_url or history_server_url in the "
+    "extra of the Spark connection leads to; or a lineage_dir that all hosts mount, receiver_conn_id or "
+    "collect=driver_log."
+)
 NO_END = "events without the application's end"
 NO_EVENTS = "no event of the driver"
 # The last events of a driver that has ended.
@@ -148,6 +155,12 @@ class Receiving:
             collector.counts.add(lost)
             collector.counts.sources.add(collector.source)
             self._guard.log.warning("The driver's events did not all come: %s.", lost)
+
+
+def nothing_returns(launch: Launch, settings: Settings, *, has_event_log: bool) -> bool:
+    """Whether nothing that a driver in a container of YARN writes can be read: what it leaves there is removed."""
+    is_in_container = launch.deploy_mode == "cluster" and launch.master.startswith("yarn")
+    return is_in_container and not (has_event_log or launch.events_from or settings.lineage_dir)
 
 
 def _lost(collector: DirectoryCollector) -> str:

@@ -39,7 +39,7 @@ from spark_lineage.settings.places import TaskSettings
 from spark_lineage.submit.hook import HookAdapter, Submission
 from spark_lineage.task.collecting import Collecting, add_inlets_and_outlets, declared_lineage, why_log_stays
 from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
-from spark_lineage.task.receiving import Receiving
+from spark_lineage.task.receiving import NOTHING_RETURNS, Receiving, nothing_returns
 from spark_lineage.task.task_events import TaskEvents
 from spark_lineage.task.watching import Watching
 
@@ -93,12 +93,7 @@ class LineageSession:
         return self
 
     def attach(self, operator: Any, hook: SparkSubmitHook) -> SparkSubmitHook:
-        """Wrap the operator's hook.
-
-        :raises SettingError: when the task asks for a queue of YARN that it is not allowed to use
-        """
-        if self._task.places.extra.get("queues"):
-            self._handle.choose_queue(operator, hook, self._task.places)
+        """Wrap the operator's hook."""
         with self._guard("The Spark provider alone follows the driver", can_fail=False):
             self._handle.track(operator, hook, self._task.places)
         with self._guard("The job runs without lineage"):
@@ -149,6 +144,9 @@ class LineageSession:
         )
         adapter.take(injection.prepared)
         self._injection = injection
+        if nothing_returns(new.launch, self._task.settings, has_event_log=injection.has_event_log):
+            log = injection.event_log
+            self._log.warning(NOTHING_RETURNS, log.reason if log is not None else "evidence=listener")
 
     def _follow(self, adapter: HookAdapter, launch: Launch) -> Collecting:
         self._collecting = collecting = Collecting(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from spark_lineage import add_ons
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.through_airflow import operator_lineage, send_children, task_children
 from spark_lineage.deliver.through_connections import ConnectionSender
@@ -142,9 +143,8 @@ class TaskEvents:
             self._keep_end(content)
         if end == "COMPLETE" and self._settings.emit_assets:
             with self._guard("The task makes no asset events", can_fail=False):
-                from spark_lineage.notify.assets import emit_assets
-
-                self._asset_count = emit_assets(lineage, self._context, self._guard.log)
+                if (assets := add_ons.part("assets")) is not None:
+                    self._asset_count = assets.emit_assets(lineage, self._context, self._guard.log)
         with self._guard("Child runs are not sent", can_fail=False):
             self._tell_children(lineage, directory)
         self._last = end, content, why
@@ -208,10 +208,9 @@ class TaskEvents:
 
             if content is None or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
                 return
-            from spark_lineage.view import XCOM_KEY, compact
-
-            view = compact(json.loads(content), _TAB_BYTES, why=redact(why))
-            XCOMS.use(lambda: self._context["ti"].xcom_push(key=XCOM_KEY, value=view))
+            if (tab := add_ons.part("tab")) is not None:
+                view = tab.compact(json.loads(content), _TAB_BYTES, why=redact(why))
+                XCOMS.use(lambda: self._context["ti"].xcom_push(key=tab.XCOM_KEY, value=view))
 
     def _keep_end(self, content: bytes | None) -> None:
         # For the START of the next run.

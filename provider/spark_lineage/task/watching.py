@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from spark_lineage import add_ons
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline, Kill
 from spark_lineage.launch.log import Guard, log_group
 from spark_lineage.merge.outcome import task_state
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from spark_lineage.launch.launch import Launch
     from spark_lineage.merge.lineage import TaskLineage, TaskState
-    from spark_lineage.notify.notifications import Notifications
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
 
@@ -47,7 +47,7 @@ class Watching:
         self.links = TaskLinks(context.get("ti"), guard)
         self._known = Known()
         self._sources: Sources | None = None
-        self._notifications: Notifications | None = None
+        self._notifications: Any = None
         self._guard = guard
 
     def notify(self, configuration: Mapping[str, str], declared: TaskLineage | None) -> None:
@@ -60,10 +60,11 @@ class Watching:
         if not settings.lineage_listeners:
             return
         with self._guard("The listeners get no events of the job", can_fail=False):
-            from spark_lineage.notify.notifications import Notifications
-
-            made = Notifications.of_task(self._context, self._task, configuration, declared, self._guard.log)
-            self._notifications = made
+            if (listeners := add_ons.part("listeners")) is not None:
+                made = listeners.Notifications.of_task(
+                    self._context, self._task, configuration, declared, self._guard.log
+                )
+                self._notifications = made
 
     def begin(self, launch: Launch, *, has_event_log: bool) -> None:
         """Watch a launch; without that, its event lacks the timeline."""

@@ -18,9 +18,9 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from spark_lineage.collect.receiver import SUFFIX, Receiver
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import create_private
+from spark_lineage.receiver.service import SUFFIX, Receiver
 
 SILENCE_SECONDS, _REQUEST_SECONDS = 10.0, 60.0
 _HEAD_BYTES = 64 * 1024

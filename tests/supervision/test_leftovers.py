@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.collect.leftovers import Leftover, remove_leftovers
+from spark_lineage.supervision.leftovers import Leftover, remove_leftovers
 
 OLD, NEW = 40, 1
 RUNS = "application_1700000000000_0007"

@@ -19,14 +19,23 @@ import pytest
 from lineage_backends.certificates import make_certificates
 from receiver_service import receiver_service
 
-from spark_lineage.collect import receiver
-from spark_lineage.collect.received_events import ReceivedEvents, ReceiverError, ReceiverService, listener_transport
-from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limits, token_of
+from spark_lineage.collect.received_events import (
+    ENDPOINT,
+    REFUSED,
+    TOKEN_HEADER,
+    ReceivedEvents,
+    ReceiverError,
+    ReceiverService,
+    listener_transport,
+    token_of,
+)
+from spark_lineage.receiver import service as receiver
+from spark_lineage.receiver.service import Limits
 
 pytest.importorskip("uvicorn")
 
-from spark_lineage.collect import receiver_server
-from spark_lineage.collect.receiver_server import KeptFiles, bound
+from spark_lineage.receiver import server as receiver_server
+from spark_lineage.receiver.server import KeptFiles, bound
 
 SECRET = b"planted-secret-of-the-receiver-1"
 RUN, OTHER = "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6b", "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6c"
@@ -207,7 +216,7 @@ def test_who_sends_nothing_is_cut_off_and_others_are_not(serve: Serve, begun: di
 
 
 def test_a_byte_now_and_then_does_not_last(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spark_lineage.collect.receiver_server._REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr("spark_lineage.receiver.server._REQUEST_SECONDS", 1.0)
     client, sent = serve(silence_seconds=0.6), 0
     with client.raw(length=1000) as connection, suppress(OSError):
         while sent < 40:

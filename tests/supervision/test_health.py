@@ -6,11 +6,12 @@ import json
 import os
 import re
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_lineage.doctor.health import ask_servers, who_runs
+from spark_lineage.supervision.health import ask_servers, send_gauges, who_runs
 from spark_lineage.watch.endpoints import Endpoints
 
 if TYPE_CHECKING:
@@ -146,3 +147,31 @@ def test_who_runs_on_a_cluster_that_does_not_answer_is_not_known(dead_port: int,
     dead = f"http://127.0.0.1:{dead_port}"
     assert who_runs([yarn(dead), standalone(dead)])(name) is None
     assert who_runs([])(name) is None
+
+
+def test_send_gauges_sends_what_each_server_said(
+    extra: dict[str, Any], dead_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: dict[tuple[str, str], float] = {}
+
+    def gauge(name: str, value: float, *, tags: dict[str, str]) -> None:
+        assert tags["conn_id"] == "my_spark"
+        sent[tags["server"], name.removeprefix("spark_lineage.health.")] = value
+
+    monkeypatch.setattr("airflow.providers.common.compat.sdk.Stats", SimpleNamespace(gauge=gauge), raising=False)
+    send_gauges(ask_servers(Endpoints("yarn", "client", extra), time.time()), "my_spark")
+    assert 100 <= sent.pop(("History Server", "behind_seconds")) < 160
+    manager, history = "YARN ResourceManager", "History Server"
+    assert sent == {
+        (manager, "up"): 1,
+        (manager, "running"): 3,
+        (manager, "completed"): 7,
+        (history, "up"): 1,
+        (history, "running"): 1,
+        (history, "completed"): 1,
+        (history, "missing"): 1,
+    }
+    sent.clear()
+    dead = {"history_server_url": f"http://127.0.0.1:{dead_port}"}
+    send_gauges(ask_servers(Endpoints("local", "client", dead), time.time()), "my_spark")
+    assert sent == {(history, "up"): 0}

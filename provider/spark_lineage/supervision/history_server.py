@@ -16,12 +16,13 @@ class SparkHistoryServerSensor(BaseSensorOperator):
 
     The end of the log says nothing about success. The log of a driver that was killed has no end: give a ``timeout``.
 
-    :param conn_id: the Spark connection, whose extra has ``history_server_url`` and credentials (``status_auth``)
+    :param conn_id: the Spark connection, whose extra has ``history_server_url`` and credentials (``status_auth``;
+        templated)
     :param application_id: of the application, such as ``application_1700000000000_0001``; without one, the sensor
         waits for the server itself (templated)
     """
 
-    template_fields: Sequence[str] = ("application_id",)
+    template_fields: Sequence[str] = ("conn_id", "application_id")
 
     def __init__(self, *, conn_id: str = "spark_default", application_id: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -35,13 +36,11 @@ class SparkHistoryServerSensor(BaseSensorOperator):
         """
         # A scheduler that only reads the DAG needs none of them.
         from spark_lineage.settings import SettingError
-        from spark_lineage.settings.places import Places
-        from spark_lineage.watch.endpoints import Endpoints
+        from spark_lineage.supervision.health import endpoints_of
         from spark_lineage.watch.history_logs import HistoryLogs
         from spark_lineage.watch.rest import NoAnswerError
 
-        places = Places.of(self.conn_id, {})
-        endpoints = Endpoints("local", "client", places.extra, places.login, places.password)
+        endpoints = endpoints_of(self.conn_id)
         if not endpoints.history_server_url:
             raise SettingError(f"the extra of the connection {self.conn_id} has no history_server_url; set it")
         if self.application_id == "":

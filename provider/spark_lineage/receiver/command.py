@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from spark_lineage.cli.output import InputError, above_zero, airflow_on_stderr, say
-from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, Receiver
+from spark_lineage.collect.received_events import DEFAULT_PORT, ENDPOINT, ReceiverService
+from spark_lineage.receiver.service import Receiver
 
 
 def add(commands: Any) -> None:
@@ -33,7 +34,7 @@ def add(commands: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     # On purpose here: they are not everywhere.
     try:
-        from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
+        from spark_lineage.receiver.server import KeptFiles, bound, server_of
     except ImportError as error:
         raise InputError(f"{error.name} is missing: pip install 'airflow-provider-spark-lineage[receiver]'") from error
     if arguments.root.exists() and not arguments.root.is_dir():
@@ -64,8 +65,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _secret(conn_id: str) -> bytes:
     with airflow_on_stderr():
-        from spark_lineage.collect.received_events import ReceiverService
-
         try:
             return ReceiverService.of(conn_id).secret
         except Exception as error:

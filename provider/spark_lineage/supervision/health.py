@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -10,12 +11,15 @@ from typing import Any
 
 import requests
 
+from spark_lineage.settings.hadoop import resource_managers
+from spark_lineage.settings.places import Places
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 
 WINDOW_SECONDS = 3600.0
 """Applications that ended longer ago are not looked for on the History Server."""
 _MOST_APPLICATIONS = 10_000
+_HISTORY_SERVER = "History Server"
 _OTHER_SHAPE = (LookupError, TypeError, ValueError, AttributeError)
 
 
@@ -50,7 +54,7 @@ def ask_servers(endpoints: Endpoints, now: float) -> list[Server]:
     if endpoints.master.startswith("yarn"):
         asked += [("YARN ResourceManager", url, _ask_manager) for url in endpoints.yarn_urls]
     if endpoints.history_server_url:
-        asked.append(("History Server", endpoints.history_server_url, _ask_history))
+        asked.append((_HISTORY_SERVER, endpoints.history_server_url, _ask_history))
     servers: list[Server] = []
     ended: dict[str, float] = {}
     with closing(endpoints.client()) as client:
@@ -64,6 +68,34 @@ def ask_servers(endpoints: Endpoints, now: float) -> list[Server]:
             except _OTHER_SHAPE:
                 server.is_up, server.state = False, "it answers JSON of another shape"
     return servers
+
+
+def endpoints_of(conn_id: str) -> Endpoints:
+    """Return the servers that a Spark connection or Hadoop's configuration names; for a missing one, those of YARN.
+
+    :raises SettingError: when its extra does not fit
+    """
+    places = Places.of(conn_id, {})
+    yarn_urls = resource_managers(os.environ)
+    return Endpoints(places.master, "client", places.extra, places.login, places.password, yarn_urls=yarn_urls)
+
+
+def send_gauges(servers: Sequence[Server], conn_id: str) -> None:
+    """Send the numbers of servers to Airflow's metrics, as gauges with the tags ``conn_id``, ``server`` and ``url``.
+
+    They are ``spark_lineage.health.up`` (1 or 0), ``running``, ``completed``, ``missing`` and ``behind_seconds``; what
+    a server has not said is left out.
+    """
+    from airflow.providers.common.compat.sdk import Stats
+
+    for server in servers:
+        tags = {"conn_id": conn_id, "server": server.name, "url": server.url}
+        numbers = {"up": int(server.is_up), "running": server.running, "completed": server.completed}
+        if server.name == _HISTORY_SERVER and server.is_up:
+            numbers |= {"missing": len(server.missing), "behind_seconds": server.behind_seconds}  # type: ignore[dict-item]
+        for name, number in numbers.items():
+            if number is not None:
+                Stats.gauge(f"spark_lineage.health.{name}", number, tags=tags)
 
 
 def who_runs(clusters: Iterable[Endpoints]) -> Callable[[str], bool | None]:

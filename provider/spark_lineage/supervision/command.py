@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from spark_lineage.cli.output import InputError, airflow_on_stderr, print_json, print_line
 
 if TYPE_CHECKING:
-    from spark_lineage.doctor.health import Server
+    from spark_lineage.supervision.health import Server
 
 _NOT_WELL = 1
 
@@ -49,16 +49,14 @@ def _words(server: Server) -> str:
 
 def _servers(conn_id: str) -> list[Server]:
     # On purpose here: they import Airflow, which takes seconds.
-    from spark_lineage.doctor.health import ask_servers
-    from spark_lineage.doctor.setup import Setup
-    from spark_lineage.doctor.status_endpoints import endpoints_of
+    from spark_lineage.settings.places import Places
+    from spark_lineage.supervision.health import ask_servers, endpoints_of
 
     try:
-        setup = Setup.of(conn_id, ())
-        endpoints = endpoints_of(setup)
+        has_connection, endpoints = Places.of(conn_id, {}).has_connection, endpoints_of(conn_id)
     except Exception as error:
         raise InputError(f"the connection {conn_id} cannot be used: {type(error).__name__}: {error}") from error
-    if not setup.places.has_connection:
+    if not has_connection:
         raise InputError(f"there is no connection {conn_id}; give that of the tasks with --conn-id")
     if not (found := ask_servers(endpoints, time.time())):
         raise InputError(f"the connection {conn_id} names no server: set history_server_url in its extra")

@@ -7,7 +7,6 @@ needs the token of that run, in a header.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import re
@@ -22,13 +21,9 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-ENDPOINT = "/api/v1/lineage/"
-# Spark masks properties whose keys hold "token" (`spark.redaction.regex`).
-TOKEN_HEADER = "X-Spark-Lineage-Token"  # noqa: S105 - its name
-REFUSED_HEADER = "X-Spark-Lineage-Refused"
-REFUSED = "refused by the receiver"
+from spark_lineage.collect.received_events import ENDPOINT, REFUSED_HEADER, TOKEN_HEADER, token_of
+
 SUFFIX = ".ndjson"
-DEFAULT_PORT = 8790
 _MB = 1024 * 1024
 _PATH = re.compile(rf"{ENDPOINT}(?P<run_id>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})")
 _NDJSON = "application/x-ndjson"
@@ -55,11 +50,6 @@ class Limits:
     requests_a_second: int = 2000
     """Of a run."""
     piece_bytes: int = _MB
-
-
-def token_of(secret: bytes, run_id: str) -> str:
-    """Return the token of a run, derived from the secret, so that it need not be stored."""
-    return hmac.new(secret, run_id.encode(), hashlib.sha256).hexdigest()
 
 
 class Refusal(Exception):  # noqa: N818 - an answer
