@@ -42,7 +42,7 @@ def queue_of(task: Any) -> str | None:
         (RULES, {"keytab": "/k", "principal": "alice/host@REALM"}, "research"),
         (RULES, {"owner": "bob, the-shop"}, "shop"),
         (RULES, {"owner": "bob"}, "night"),
-        ('{"*": "default"}', {}, "default"),
+        ({"*": "default"}, {}, "default"),
         ({"owner:bob": "theirs"}, {}, None),
         ({"owner:bob": "theirs"}, {"yarn_queue": "any"}, "any"),
         ({"owner:bob": "theirs"}, {"conf": {"spark.yarn.queue": "any"}}, None),
@@ -86,7 +86,7 @@ def test_queue_policy_refuses_a_task_with_another_queue_or_rules_that_do_not_fit
 def test_queue_policy_refuses_a_queue_that_is_mapped() -> None:
     with dag():
         task = SparkSubmitOperator.partial(task_id="load", application="job.py").expand(yarn_queue=["a", "b"])
-    with pytest.raises(AirflowClusterPolicyViolation, match="its yarn_queue is mapped"):
+    with pytest.raises(AirflowClusterPolicyViolation, match="names the YARN queue 'of a mapped task'"):
         queue_policy(RULES)(task)
 
 
