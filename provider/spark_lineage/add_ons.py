@@ -25,20 +25,15 @@ _PARTS: Mapping[str, str] = {
 
 
 def part(name: str) -> Any | None:
-    """Return the module that the table has under a name; None where its package is not installed."""
-    return _module(_PARTS[name])
+    """Return the module that the table has under a name; None where a package of ours is missing for it."""
+    try:
+        return import_module(_PARTS.get(name, name))
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("spark_lineage."):
+            return None
+        raise
 
 
 def commands() -> Iterator[Any]:
     """Return the modules of the commands whose packages are installed, in the order of the help."""
-    yield from filter(None, map(_module, _COMMANDS))
-
-
-def _module(name: str) -> Any | None:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        # What is not ours is a dependency that is missing.
-        if not (error.name or "").startswith("spark_lineage."):
-            raise
-        return None
+    yield from filter(None, map(part, _COMMANDS))

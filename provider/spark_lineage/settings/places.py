@@ -70,7 +70,6 @@ class TaskSettings:
         self.naming: Naming = DEFAULT_NAMING
         self.options: Mapping[str, Any] = {}
         self.places = Places(arguments)
-        self._has_places = False
 
     def is_off(self) -> bool:
         """Whether the user has turned lineage off; the connection is read only if no argument decides that.
@@ -79,14 +78,15 @@ class TaskSettings:
         """
         try:
             if self.places.arguments.get("lineage_enabled") in (None, ""):
-                self._read_places()
+                self.places = Places.of(self.conn_id, self.places.arguments)
             return self._setting("lineage_enabled") is False
         except Exception:
             return False
 
     def settle(self) -> None:
         """Read everything; raises ``SettingError`` when a value does not fit."""
-        self._read_places()
+        if not self.places.has_connection:
+            self.places = Places.of(self.conn_id, self.places.arguments)
         self.settings = self.places.settings()
         use_patterns(self.settings.redaction_patterns)
         self.options = self.places.options()
@@ -101,11 +101,6 @@ class TaskSettings:
         except Exception:
             return False
         return value is True or value == "complete"
-
-    def _read_places(self) -> None:
-        if not self._has_places:
-            self.places = Places.of(self.conn_id, self.places.arguments)
-            self._has_places = True
 
     def _setting(self, name: str) -> Any:
         (one,) = Settings.each(self.places.arguments, self.places.extra, option, only=name)
