@@ -14,8 +14,10 @@ ELSEWHERE = (
     "spark_lineage.cli",
     "spark_lineage.doctor",
     "spark_lineage.declare",
+    "spark_lineage.receiver",
     "spark_lineage.recover.backlog",
     "spark_lineage.recover.__main__",
+    "spark_lineage.supervision",
     "spark_lineage.view.app",
 )
 # Waits whose end is not seen in the code, and why there is one.
@@ -62,8 +64,6 @@ FILES = {
     ),
     "spark_lineage.atlas.transport": "the outbox's delivery, as of every transport",
     "spark_lineage.launch.lock": "`Outbox`, `LINEAGE_FILES`, threads that deliver; its lock has its own time",
-    "spark_lineage.receiver.service": "the receiver's own thread, or the service",
-    "spark_lineage.receiver.server": "files of the service alone",
     "spark_lineage.collect.received_events": "the follower's thread, which `task.collecting` bounds; recovery",
     "spark_lineage.watch.task_watch": "the follower's thread, and bounded runs",
     "spark_lineage.submit.hook": "its digest is called by `last_end` alone, which is bounded",
