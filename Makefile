@@ -53,7 +53,7 @@ nightly: $(READY) java ## Run what takes too long for each change: every deploy 
 	$(BIN)/python -m pytest -n $(WORKERS) -m nightly $(ARGS)
 
 bench: $(READY) java ## Measure imports, the policy, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio [low, high] (ARGS=--busy prints those of a busy machine too)
-	@for name in dag_file policy merge outbox atlas driver_output task archive trigger; do $(BIN)/python benchmarks/$$name.py $(ARGS); done
+	@for name in dag_file policy merge size_limit outbox atlas driver_output task archive trigger; do $(BIN)/python benchmarks/$$name.py $(ARGS); done
 	@$(BIN)/python benchmarks/delay.py
 
 docs: $(READY) ## Build the documentation as a site in site/, and check its links

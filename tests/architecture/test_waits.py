@@ -23,7 +23,6 @@ ELSEWHERE = (
 # Waits whose end is not seen in the code, and why there is one.
 WAITS = {
     "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
-    "spark_lineage.emit.size_limit": "result: no wait",
     "spark_lineage.notify.notifications": "join: of `Delivery`, which has its own time",
     "spark_lineage.recover.search": "get: of a store of Airflow, which has its own time",
 }

@@ -13,9 +13,9 @@ from openlineage.client.serde import Serde
 
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.facets import REDUCED_KEY
-from spark_lineage.emit.run_event import run_event, to_json
-from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, Sizes, limited, reduction_text
-from spark_lineage.emit.size_reduction import ORDER, TaskStep, references
+from spark_lineage.emit.run_event import run_event, to_json, to_text
+from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, LADDER, cut, reduction_text
+from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.merge.lineage import (
     Catalog,
     CatalogChange,
@@ -44,16 +44,24 @@ JOIN = Transformation("INDIRECT", "JOIN")
 FILTER = Transformation("INDIRECT", "FILTER")
 
 
-def as_event(lineage: TaskLineage, facet: Any = None) -> RunEvent:
-    event = run_event(lineage, None, job_namespace="airflow", job_name="dag.task", run_id=RUN_ID)
-    assert event.run.facets is not None
-    if facet is not None:
-        event.run.facets[REDUCED_KEY] = facet
-    return event
+def as_event(lineage: TaskLineage) -> RunEvent:
+    return run_event(lineage, None, job_namespace="airflow", job_name="dag.task", run_id=RUN_ID)
 
 
-def sent_bytes(lineage: TaskLineage, facet: Any = None) -> int:
-    return len(Serde.to_json(as_event(lineage, facet)).encode())
+def sent_bytes(event: RunEvent) -> int:
+    return len(Serde.to_json(event).encode())
+
+
+def limited(lineage: TaskLineage, limit: int, **options: Any) -> tuple[RunEvent, Any]:
+    """The event, cut to the limit, and the facet that says so."""
+    event = as_event(lineage)
+    reduced = cut(event, limit, **options)
+    assert (event.run.facets or {}).get(REDUCED_KEY) is reduced
+    return event, reduced
+
+
+def document(event: RunEvent) -> Any:
+    return json.loads(to_json(event))
 
 
 def of(name: str, **values: Any) -> DatasetLineage:
@@ -68,23 +76,37 @@ def edge(source: DatasetLineage, field: str, *transformations: Transformation) -
     return InputField(source.dataset, field, transformations or (DIRECT,))
 
 
-def kept(lineage: TaskLineage) -> Any:
+def kept(event: RunEvent) -> Any:
     """What is never left out."""
+    made = document(event)
     return [
-        [each.dataset for each in lineage.inputs],
-        [(each.dataset, each.statistics, each.lifecycle, each.previous_name) for each in lineage.outputs],
+        [(each["namespace"], each["name"]) for each in made["inputs"]],
+        [
+            (
+                each["namespace"],
+                each["name"],
+                each["facets"].get("lifecycleStateChange"),
+                {key: each["outputFacets"].get(key) for key in ("outputStatistics", "sparkLineage_writes")},
+            )
+            for each in made["outputs"]
+        ],
     ]
 
 
-def dangling(lineage: TaskLineage) -> set[tuple[DatasetName, str]]:
+def dangling(event: RunEvent) -> set[tuple[str, str]]:
     """The ends of column edges that no schema has: Marquez would not show these edges."""
-    known = {(each.dataset, field.name) for each in (*lineage.inputs, *lineage.outputs) for field in each.schema}
+    made = document(event)
+    known = {
+        (each["name"], field["name"])
+        for each in (*made["inputs"], *made["outputs"])
+        for field in each["facets"].get("schema", {}).get("fields", ())
+    }
     ends = set()
-    for output in lineage.outputs:
-        lineage_of_columns = output.column_lineage or ColumnLineage()
-        for column, edges in lineage_of_columns.fields:
-            ends |= {(each.dataset, each.field) for each in edges} | ({(output.dataset, column)} if edges else set())
-        ends |= {(each.dataset, each.field) for each in lineage_of_columns.dataset}
+    for output in made["outputs"]:
+        lineage = output["facets"].get("columnLineage", {})
+        for column, each in lineage.get("fields", {}).items():
+            ends |= {(output["name"], column), *((edge["name"], edge["field"]) for edge in each["inputFields"])}
+        ends |= {(each["name"], each["field"]) for each in lineage.get("dataset", ())}
     return ends - known
 
 
@@ -172,231 +194,236 @@ def rich() -> TaskLineage:
     return TaskLineage("COMPLETE", inputs=(orders, other), outputs=(log, sales))
 
 
-def test_a_lineage_that_fits_is_left_as_it_is() -> None:
-    lineage = rich()
-    assert limited(lineage, sent_bytes(lineage), as_event) == (lineage, None)
+def test_cut_event_that_fits_is_left_as_it_is() -> None:
+    limit = measured(as_event(rich()))
+    event, reduced = limited(rich(), limit)
+    assert reduced is None
+    assert to_json(event) == to_json(as_event(rich()))
+    assert limited(rich(), limit - 1)[1] is not None
 
 
-def test_one_byte_too_much_costs_the_least_detail() -> None:
-    lineage = rich()
-    reduced, facet = limited(lineage, sent_bytes(lineage) - 1, as_event)
-    # The facet itself takes room, so that the first step alone may not do.
-    assert details(facet)[0] == "descriptions"
-    assert sent_bytes(reduced, facet) < sent_bytes(lineage)
-    assert "directColumnEdges" not in details(facet)
+def measured(event: RunEvent) -> int:
+    """The bytes that the ladder finds in an event, of which it takes every one for too many."""
+    return int(cut(event, 0).fullBytes)
 
 
-def test_the_order_of_sacrifice() -> None:
-    reduced, facet = limited(rich(), 1, as_event)
-    assert details(facet) == [
+def test_cut_one_byte_too_much_costs_the_least_detail() -> None:
+    event, reduced = limited(rich(), measured(as_event(rich())) - 1)
+    # The facet itself has some bytes, so that the first rung alone may not do.
+    assert details(reduced)[0] == "descriptions"
+    assert sent_bytes(event) < sent_bytes(as_event(rich()))
+    assert "columnEdges" not in details(reduced)
+
+
+def test_cut_everything_leaves_out_details_in_order() -> None:
+    event, reduced = limited(rich(), 1)
+    assert details(reduced) == [
         "descriptions",
-        "nestedFields",
-        "unusedSchemas",
         "storage",
-        "repeatedIndirectEdges",
-        "transformationSubtypes",
         "unusedColumns",
         "indirectColumnEdges",
-        "indirectDatasetEdges",
-        "directColumnEdges",
+        "columnEdges",
         "schemas",
         "exactEdges",
         "symlinks",
         "inputStatistics",
         "dataSources",
     ]
-    assert kept(reduced) == kept(rich())
+    assert kept(event) == kept(as_event(rich()))
 
 
-def walk(lineage: TaskLineage) -> list[tuple[int, TaskLineage, Any]]:
-    """Every lineage of the chain, from the whole to the barest, with a limit that gives it."""
+def walk(lineage: TaskLineage) -> list[tuple[int, RunEvent, Any]]:
+    """Every event of the ladder, from the whole to the barest, with a limit that gives it."""
     found = []
-    limit = sent_bytes(lineage) - 1
+    limit = measured(as_event(lineage)) - 1
     while True:
-        reduced, facet = limited(lineage, limit, as_event)
-        assert facet is not None
-        found.append((limit, reduced, facet))
-        if facet.isOverLimit:
+        event, reduced = limited(lineage, limit)
+        assert reduced is not None
+        found.append((limit, event, reduced))
+        if reduced.isOverLimit:
             return found
-        limit = sent_bytes(reduced, facet) - 1
+        limit = sent_bytes(event) - 1
 
 
-def without(lineage: TaskLineage, last: str) -> TaskLineage:
-    """The lineage without any detail up to the last one."""
-    for step in ORDER:
-        if isinstance(step, TaskStep):
-            lineage = step.without(lineage)
-        else:
-            named = references(lineage)
-            inputs, outputs = (
-                tuple(step.without(each, named) for each in datasets) if is_for else datasets
-                for datasets, is_for in ((lineage.inputs, True), (lineage.outputs, not step.is_for_inputs_only))
-            )
-            lineage = structs.replace(lineage, inputs=inputs, outputs=outputs)
-        if step.detail == last:
-            return lineage
-    raise AssertionError(last)
+def without(lineage: TaskLineage, last: str) -> Any:
+    """The event without any detail up to the last one: the first of the ladder that has lost a part of the next."""
+    limit = measured(as_event(lineage))
+    place = [rung.detail for rung in LADDER].index(last)
+    ladder = LADDER[: place + 1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spark_lineage.emit.size_limit.LADDER", ladder)
+        event, _ = limited(lineage, min(limit, 1))
+    return document(event)
 
 
-def edges_of(lineage: TaskLineage) -> dict[str, tuple[InputField, ...]]:
-    found = lineage.outputs[-1].column_lineage
-    return {} if found is None else dict(found.fields)
+def edges_of(event: Any) -> dict[str, Any]:
+    return {
+        column: each["inputFields"]
+        for column, each in event["outputs"][-1]["facets"].get("columnLineage", {}).get("fields", {}).items()
+    }
 
 
-def test_each_detail_is_what_its_name_says() -> None:
+def test_cut_each_detail_is_what_its_name_says() -> None:
     lineage = rich()
-    orders, other = without(lineage, "nestedFields").inputs
-    assert orders.schema[1].fields, "an edge refers to a field of it"
-    assert not other.schema[0].fields
-    assert [each.description for each in orders.schema] == [None] * 4
-    orders, other = without(lineage, "unusedSchemas").inputs
-    assert (len(orders.schema), len(other.schema)) == (4, 0)
-    orders, _ = without(lineage, "storage").inputs
-    assert (orders.storage, orders.versions, len(orders.symlinks)) == (None, (), 1)
-    # The filter of "id" is that of the dataset, the join of "name" is not.
-    edges = edges_of(without(lineage, "repeatedIndirectEdges"))
-    assert {name: len(each) for name, each in edges.items()} == {"id": 1, "name": 2}
-    assert edges["id"][0].transformations == (Transformation("DIRECT", "TRANSFORMATION"),)
-    assert edges_of(without(lineage, "transformationSubtypes"))["id"][0].transformations == (Transformation("DIRECT"),)
-    orders, _ = without(lineage, "unusedColumns").inputs
-    assert [each.name for each in orders.schema] == ["id", "customer", "status"]
-    edges = edges_of(without(lineage, "indirectColumnEdges"))
-    assert {name: len(each) for name, each in edges.items()} == {"id": 1, "name": 1}
-    assert without(lineage, "indirectDatasetEdges").outputs[1].column_lineage == ColumnLineage(tuple(edges.items()))
-    assert without(lineage, "directColumnEdges").outputs[1].column_lineage is None
-    assert without(lineage, "directColumnEdges").outputs[1].schema
-    assert not any(each.schema for each in without(lineage, "schemas").outputs)
+    orders, other = without(lineage, "descriptions")["inputs"]
+    assert "description" not in json.dumps([orders, other])
+    assert (len(orders["facets"]["schema"]["fields"]), len(other["facets"]["schema"]["fields"])) == (4, 1)
+    orders, _ = without(lineage, "storage")["inputs"]
+    assert {"storage", "version"}.isdisjoint(orders["facets"])
+    assert "symlinks" in orders["facets"]
+    orders, other = without(lineage, "unusedColumns")["inputs"]
+    assert [each["name"] for each in orders["facets"]["schema"]["fields"]] == ["id", "customer", "status"]
+    assert orders["facets"]["schema"]["fields"][1]["fields"], "an edge refers to a field of it"
+    assert "schema" not in other["facets"]
+    left = without(lineage, "indirectColumnEdges")
+    assert {name: len(each) for name, each in edges_of(left).items()} == {"id": 1, "name": 1}
+    assert len(left["outputs"][1]["facets"]["columnLineage"]["dataset"]) == 1
+    left = without(lineage, "columnEdges")
+    assert ["columnLineage" in each["facets"] for each in left["outputs"]] == [False, False]
+    assert left["outputs"][1]["facets"]["schema"]
+    assert not any("schema" in each["facets"] for each in without(lineage, "schemas")["outputs"])
 
 
-def test_what_is_not_in_the_event_cannot_be_left_out() -> None:
+def test_cut_column_called_description_keeps_its_edges() -> None:
+    source = of("a", schema=(SchemaField("description", "string", "a text"),))
+    output = of("b", column_lineage=ColumnLineage((("description", (edge(source, "description", MADE),)),)))
+    left = without(TaskLineage("COMPLETE", inputs=(source,), outputs=(output,)), "descriptions")
+    (found,) = edges_of(left)["description"]
+    assert found["transformations"] == [{"type": "DIRECT", "subtype": "TRANSFORMATION", "masking": False}]
+    assert left["inputs"][0]["facets"]["schema"]["fields"] == [{"name": "description", "type": "string"}]
+
+
+def test_cut_what_is_not_in_the_event_cannot_be_left_out() -> None:
     # A column without edges is never sent.
     output = of("a", schema=columns("x"), column_lineage=ColumnLineage((("x", ()),)))
-    reduced, facet = limited(TaskLineage("COMPLETE", outputs=(output,)), 1, as_event)
-    assert details(facet) == ["schemas", "dataSources"]
-    assert sent_bytes(reduced) < sent_bytes(TaskLineage("COMPLETE", outputs=(output,)))
+    _, reduced = limited(TaskLineage("COMPLETE", outputs=(output,)), 1)
+    assert details(reduced) == ["schemas", "dataSources"]
 
 
-def test_a_column_that_only_an_edge_of_the_dataset_names_is_used() -> None:
+def test_cut_a_column_that_only_an_edge_of_the_dataset_names_is_used() -> None:
     source = of("a", schema=columns("x", "unused"))
     output = of("b", column_lineage=ColumnLineage(dataset=(edge(source, "x", FILTER),)))
-    (left,) = without(TaskLineage("COMPLETE", inputs=(source,), outputs=(output,)), "unusedColumns").inputs
-    assert [each.name for each in left.schema] == ["x"]
+    (left,) = without(TaskLineage("COMPLETE", inputs=(source,), outputs=(output,)), "unusedColumns")["inputs"]
+    assert [each["name"] for each in left["facets"]["schema"]["fields"]] == ["x"]
 
 
-def test_an_edge_of_which_no_transformation_is_known_repeats_nothing() -> None:
+def test_cut_an_edge_of_which_no_transformation_is_known_is_no_indirect_one() -> None:
     source = of("a", schema=columns("x"))
-    unknown = InputField(source.dataset, "x")
-    output = of("b", column_lineage=ColumnLineage((("x", (unknown,)),), (edge(source, "x", FILTER),)))
-    lineage = TaskLineage("COMPLETE", inputs=(source,), outputs=(output,))
-    assert edges_of(without(lineage, "repeatedIndirectEdges")) == {"x": (unknown,)}
-    written = json.loads(to_json(as_event(lineage)))["outputs"][0]["facets"]["columnLineage"]
-    assert written["fields"]["x"]["inputFields"] == [{"namespace": "s3://warehouse", "name": "a", "field": "x"}]
+    output = of("b", column_lineage=ColumnLineage((("x", (InputField(source.dataset, "x"),)),)))
+    left = without(TaskLineage("COMPLETE", inputs=(source,), outputs=(output,)), "indirectColumnEdges")
+    assert edges_of(left)["x"] == [{"namespace": "s3://warehouse", "name": "a", "field": "x"}]
 
 
-def test_masking_outlives_the_other_details_of_a_transformation() -> None:
-    hashed = Transformation("DIRECT", "TRANSFORMATION", "sha2(mail, 256)", masking=True)
-    source = of("people", schema=columns("mail"))
-    safe = of(
-        "safe", schema=columns("mail"), column_lineage=ColumnLineage((("mail", (edge(source, "mail", hashed),)),))
-    )
-    lineage = TaskLineage("COMPLETE", inputs=(source,), outputs=(safe,))
-    (left,) = edges_of(without(lineage, "transformationSubtypes"))["mail"]
-    assert left.transformations == (Transformation("DIRECT", masking=True),)
-
-
-def test_edges_that_inputs_and_outputs_imply_go_first_and_all_others_late() -> None:
-    source = of("a", schema=(SchemaField("x", "int", "some words to leave out" * 20),))
-    lineage = TaskLineage("COMPLETE", inputs=(source,), outputs=(of("b", fed_by=(source.dataset,)),))
-    assert details(limited(lineage, 1, as_event)[1])[:2] == ["exactEdges", "descriptions"]
-    lineage = structs.replace(lineage, outputs=(*lineage.outputs, of("c")))
-    assert details(limited(lineage, 1, as_event)[1])[-2:] == ["exactEdges", "dataSources"]
-
-
-def test_catalog_changes_stay_without_their_schemas() -> None:
+def test_cut_catalog_changes_stay_without_their_schemas() -> None:
     moment = datetime(2024, 1, 31, tzinfo=UTC)
     change = CatalogChange(
         "CREATE", "TABLE", DatasetName("file", "/t"), "db.t", moment, schema=columns("a"), properties=(("k", "v"),)
     )
-    reduced, facet = limited(TaskLineage("COMPLETE", catalog_changes=(change,)), 1, as_event)
-    assert reduced.catalog_changes == (structs.replace(change, schema=(), properties=()),)
-    assert details(facet) == ["catalogSchemas"]
+    event, reduced = limited(TaskLineage("COMPLETE", catalog_changes=(change,)), 1)
+    (left,) = document(event)["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
+    assert {"schema", "properties"}.isdisjoint(left)
+    assert left["objectName"] == "db.t"
+    assert details(reduced) == ["catalogSchemas"]
 
 
-def test_the_biggest_dataset_of_a_step_loses_first() -> None:
+def test_cut_the_biggest_dataset_of_a_rung_loses_first() -> None:
     small, big = of("a", schema=columns("x")), of("b", schema=columns(*(f"x{number}" for number in range(40))))
     lineage = TaskLineage("COMPLETE", inputs=(small, big))
-    reduced, facet = limited(lineage, sent_bytes(lineage) - 1, as_event)
-    assert [bool(each.schema) for each in reduced.inputs] == [True, False]
-    assert facet is not None
-    assert [each["name"] for each in facet.leftOut[0]["datasets"]] == ["b"]
+    event, reduced = limited(lineage, sent_bytes(as_event(lineage)) - 1)
+    assert ["schema" in each["facets"] for each in document(event)["inputs"]] == [True, False]
+    assert [each["name"] for each in reduced.leftOut[0]["datasets"]] == ["b"]
 
 
-def test_a_wide_table_loses_no_more_direct_edges_than_needed() -> None:
-    lineage = wide(30)
-    chain = [each for each in walk(lineage) if details(each[2])[-1] == "directColumnEdges"]
-    counts = [facet.leftOut[-1]["datasets"][0].get("columnCount") for _, _, facet in chain]
+def test_cut_a_wide_table_loses_no_more_column_edges_than_needed() -> None:
+    chain = [each for each in walk(wide(30)) if details(each[2])[-1] == "columnEdges"]
+    counts = [reduced.leftOut[-1]["datasets"][0].get("columnCount") for _, _, reduced in chain]
     assert len(chain) > 20
     assert counts == [*sorted(each or 0 for each in counts[:-1]), None]
-    for limit, reduced, facet in chain[:-1]:
-        left = reduced.outputs[0].column_lineage
-        assert left is not None
-        assert len(left.fields) + facet.leftOut[-1]["datasets"][0].get("columnCount") == 30
-        one_column = sent_bytes(lineage) // 30
-        assert limit - one_column < sent_bytes(reduced, facet) <= limit
+    one_column = sent_bytes(as_event(wide(30))) // 30
+    for (limit, event, _), count in zip(chain[:-1], counts, strict=False):
+        assert len(edges_of(document(event))) + count == 30
+        assert limit - one_column < sent_bytes(event) <= limit
 
 
-def test_a_table_that_lost_a_part_is_named_before_one_that_lost_all() -> None:
+def test_cut_a_table_that_lost_a_part_is_named_before_one_that_lost_all() -> None:
     lineage = wide(30)
     (table,) = lineage.outputs
     lineage = structs.replace(lineage, outputs=(table, structs.replace(table, dataset=of("shop.db/wider").dataset)))
-    losers = [facet.leftOut[-1]["datasets"] for _, _, facet in walk(lineage)]
+    losers = [reduced.leftOut[-1]["datasets"] for _, _, reduced in walk(lineage)]
     parts = [["columnCount" in each for each in datasets] for datasets in losers if len(datasets) > 1]
     assert [True, False] in parts
     assert [False, True] not in parts
 
 
 @pytest.mark.parametrize("description", ["", "coalesce(column, other_column)"])
-def test_a_table_of_2_000_columns_fits_and_keeps_edges(description: str) -> None:
+def test_cut_a_table_of_2_000_columns_fits_and_keeps_edges(description: str) -> None:
     lineage = wide(2_000, description)
-    reduced, facet = limited(lineage, DEFAULT_LIMIT_BYTES, as_event, reserved_bytes=AIRFLOW_BYTES)
-    assert facet is not None
-    assert facet.fullBytes == sent_bytes(lineage) + AIRFLOW_BYTES > DEFAULT_LIMIT_BYTES
-    assert sent_bytes(reduced, facet) + AIRFLOW_BYTES <= DEFAULT_LIMIT_BYTES
-    assert kept(reduced) == kept(lineage)
-    assert not dangling(reduced)
-    columns_left = reduced.outputs[0].column_lineage
-    assert columns_left is not None
-    assert len(columns_left.fields) > 1_000
+    event, reduced = limited(lineage, DEFAULT_LIMIT_BYTES, reserved_bytes=AIRFLOW_BYTES)
+    assert reduced.fullBytes > DEFAULT_LIMIT_BYTES
+    assert sent_bytes(event) + AIRFLOW_BYTES <= DEFAULT_LIMIT_BYTES
+    assert kept(event) == kept(as_event(lineage))
+    assert not dangling(event)
+    assert len(edges_of(document(event))) > 1_000
 
 
-def test_5_000_datasets_all_stay() -> None:
-    lineage = many()
-    reduced, facet = limited(lineage, DEFAULT_LIMIT_BYTES, as_event, reserved_bytes=AIRFLOW_BYTES)
-    assert facet is not None
-    assert facet.fullBytes == sent_bytes(lineage) + AIRFLOW_BYTES
-    assert not facet.isOverLimit
-    assert sent_bytes(reduced, facet) + AIRFLOW_BYTES <= DEFAULT_LIMIT_BYTES
-    assert kept(reduced) == kept(lineage)
-    assert all(len(each["datasets"]) <= 10 for each in facet.leftOut)
-    assert max(each["datasetCount"] for each in facet.leftOut) == 5_000
+def test_cut_5_000_datasets_all_stay() -> None:
+    event, reduced = limited(many(), DEFAULT_LIMIT_BYTES, reserved_bytes=AIRFLOW_BYTES)
+    assert not reduced.isOverLimit
+    assert sent_bytes(event) + AIRFLOW_BYTES <= DEFAULT_LIMIT_BYTES
+    assert kept(event) == kept(as_event(many()))
+    assert all(len(each["datasets"]) <= 10 for each in reduced.leftOut)
+    assert max(each["datasetCount"] for each in reduced.leftOut) == 5_000
 
 
-def test_names_that_alone_are_too_much_are_sent_and_the_event_says_so() -> None:
-    lineage = many(2_000)
-    reduced, facet = limited(lineage, 50_000, as_event)
-    assert facet is not None
-    assert facet.isOverLimit
-    assert sent_bytes(reduced, facet) > 50_000
-    assert kept(reduced) == kept(lineage)
-    assert "still over the limit" in reduction_text(facet)
+def test_cut_names_that_alone_are_too_much_are_sent_and_the_event_says_so() -> None:
+    event, reduced = limited(many(2_000), 50_000)
+    assert reduced.isOverLimit
+    assert sent_bytes(event) > 50_000
+    assert kept(event) == kept(as_event(many(2_000)))
+    assert "still over the limit" in reduction_text(reduced)
 
 
-def test_the_log_tells_what_was_left_out() -> None:
-    _, facet = limited(wide(), DEFAULT_LIMIT_BYTES, as_event)
-    assert facet is not None
-    text = reduction_text(facet)
-    assert f"{facet.fullBytes:,} bytes, over the limit of 1,000,000" in text
-    assert "repeatedIndirectEdges of 1" in text
+def test_cut_when_the_time_is_over_leaves_out_all_details_of_an_event_that_is_too_big() -> None:
+    event, reduced = limited(many(), 200_000, deadline=Deadline(0))
+    bare, _ = limited(many(), 1)
+    assert [each["facets"] for each in document(event)["outputs"]] == [
+        each["facets"] for each in document(bare)["outputs"]
+    ]
+    assert kept(event) == kept(as_event(many()))
+    assert max(each["datasetCount"] for each in reduced.leftOut) == 5_000
+    small, reduced = limited(rich(), DEFAULT_LIMIT_BYTES, deadline=Deadline(0))
+    assert reduced is None
+    assert to_json(small) == to_json(as_event(rich()))
+
+
+def test_cut_when_the_time_is_over_measures_no_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded = 0
+
+    def counted(value: Any) -> str:
+        nonlocal encoded
+        text = to_text(value)
+        encoded += len(text)
+        return text
+
+    monkeypatch.setattr("spark_lineage.emit.size_limit.to_text", counted)
+    event, _ = limited(many(), 200_000, deadline=Deadline(0))
+    assert encoded < 1.5 * sent_bytes(event) + 300_000 < sent_bytes(as_event(many()))
+
+
+def test_cut_of_json_is_that_of_the_event() -> None:
+    for limit in (3_000, 4_000, 5_000, 6_000):
+        event, _ = limited(rich(), limit)
+        made = document(as_event(rich()))
+        cut(made, limit)
+        made["run"]["facets"][REDUCED_KEY] = document(event)["run"]["facets"][REDUCED_KEY]
+        assert made == document(event)
+
+
+def test_reduction_text_names_what_was_left_out() -> None:
+    _, reduced = limited(wide(), DEFAULT_LIMIT_BYTES)
+    text = reduction_text(reduced)
+    assert f"{reduced.fullBytes:,} bytes, over the limit of 1,000,000" in text
+    assert "indirectColumnEdges of 1" in text
     assert "still over" not in text
 
 
@@ -406,31 +433,25 @@ def task_of(path: Path) -> TaskLineage:
     return task_lineage(collector.state, task_state(exit_code=0))
 
 
+def assert_is_cut(event: RunEvent, reduced: Any, limit: int, lineage: TaskLineage) -> None:
+    whole = as_event(lineage)
+    datasets = len(lineage.inputs) + len(lineage.outputs)
+    if reduced is None:
+        assert to_json(event) == to_json(whole)
+        assert sent_bytes(event) <= limit
+        return
+    assert sent_bytes(whole) <= reduced.fullBytes <= sent_bytes(whole) + 300 + 32 * datasets
+    assert reduced.isOverLimit or sent_bytes(event) <= limit
+    assert len(to_json(event)) <= sent_bytes(event)
+    assert kept(event) == kept(whole)
+    assert dangling(event) <= dangling(whole)
+
+
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
-def test_real_events_are_measured_to_the_byte(path: Path) -> None:
+def test_cut_real_events_are_measured(path: Path) -> None:
     lineage = task_of(path)
-    for limit, reduced, facet in walk(lineage)[::3]:
-        assert facet.fullBytes == sent_bytes(lineage)
-        assert sent_bytes(reduced) == facet.fullBytes - sum(each["bytes"] for each in facet.leftOut)
-        assert facet.isOverLimit or sent_bytes(reduced, facet) <= limit
-        assert len(to_json(as_event(reduced, facet))) <= sent_bytes(reduced, facet)
-        assert kept(reduced) == kept(lineage)
-        assert dangling(reduced) <= dangling(lineage)
-
-
-def test_the_events_of_a_wide_table_are_cut_to_the_limit() -> None:
-    lineage = wide()
-    event = json.loads(Serde.to_json(as_event(lineage)))
-    event["eventType"] = "COMPLETE"
-    collector = Collector()
-    collector.add([json.dumps({**event, "eventType": kind}).encode() for kind in ("START", "COMPLETE")], source="wide")
-    assert collector.counts.set_aside == {}
-    folded = task_lineage(collector.state, task_state(exit_code=0))
-    assert folded.outputs[0].column_lineage is not None
-    assert len(folded.outputs[0].column_lineage.fields) == 2_000
-    reduced, facet = limited(folded, DEFAULT_LIMIT_BYTES, as_event)
-    assert sent_bytes(reduced, facet) <= DEFAULT_LIMIT_BYTES < sent_bytes(folded)
-    assert kept(reduced) == kept(folded)
+    for limit, event, reduced in walk(lineage)[::3]:
+        assert_is_cut(event, reduced, limit, lineage)
 
 
 FIELDS = st.sampled_from(["a", "b", "c", "a.x", "ü"])
@@ -485,37 +506,27 @@ def lineages(draw: st.DrawFn) -> TaskLineage:
 
 @settings(deadline=None)
 @given(lineages(), st.integers(0, 6_000), st.integers(0, 6_000), st.randoms(use_true_random=False))
-def test_any_lineage_and_limit(lineage: TaskLineage, limit: int, other: int, random: Any) -> None:
-    reduced, facet = limited(lineage, limit, as_event)
-    if facet is None:
-        assert reduced == lineage
-        assert sent_bytes(lineage) <= limit
-    else:
-        assert facet.fullBytes == sent_bytes(lineage)
-        assert sent_bytes(reduced) == facet.fullBytes - sum(each["bytes"] for each in facet.leftOut)
-        assert facet.isOverLimit or sent_bytes(reduced, facet) <= limit
-    assert kept(reduced) == kept(lineage)
-    assert dangling(reduced) <= dangling(lineage)
-    assert limited(reduced, limit, as_event)[0] == reduced, "again changes nothing"
-    low, high = (limited(lineage, each, as_event)[0] for each in sorted((limit, other)))
-    assert sent_bytes(low) <= sent_bytes(high)
-    for one, more in zip((*low.inputs, *low.outputs), (*high.inputs, *high.outputs), strict=True):
-        # What a higher limit leaves out, a lower one does too.
-        assert Sizes().facets(one, is_output=True) <= Sizes().facets(more, is_output=True)
+def test_cut_any_lineage_and_limit(lineage: TaskLineage, limit: int, other: int, random: Any) -> None:
+    event, reduced = limited(lineage, limit)
+    assert_is_cut(event, reduced, limit, lineage)
+    low, high = (limited(lineage, each)[0] for each in sorted((limit, other)))
+    # What a higher limit leaves out, a lower one does too.
+    for side in ("inputs", "outputs"):
+        for one, more in zip(document(low)[side], document(high)[side], strict=True):
+            assert len(json.dumps(one)) <= len(json.dumps(more))
     shuffled = structs.replace(
         lineage,
         inputs=tuple(random.sample(lineage.inputs, len(lineage.inputs))),
         outputs=tuple(random.sample(lineage.outputs, len(lineage.outputs))),
     )
-    again, facet_again = limited(shuffled, limit, as_event)
-    assert sorted(again.inputs, key=lambda each: each.dataset) == sorted(reduced.inputs, key=lambda each: each.dataset)
-    assert sorted(again.outputs, key=lambda each: each.dataset) == sorted(
-        reduced.outputs, key=lambda each: each.dataset
-    )
-    assert facet is None or (facet_again is not None and facet_again.fullBytes == facet.fullBytes)
+    again, reduced_again = limited(shuffled, limit)
+    for side in ("inputs", "outputs"):
+        by_name = [sorted(document(each)[side], key=lambda one: one["name"]) for each in (event, again)]
+        assert by_name[0] == by_name[1]
+    assert (reduced and reduced.fullBytes) == (reduced_again and reduced_again.fullBytes)
 
 
-def test_every_detail_is_in_the_schema_of_the_facet() -> None:
+def test_ladder_details_are_in_the_schema_of_the_facet() -> None:
     path = Path(__file__).parents[2] / "docs" / "facets" / "1-0-0" / "ReducedRunFacet.json"
     schema = json.loads(path.read_text())
-    assert set(schema["$defs"]["LeftOut"]["properties"]["detail"]["enum"]) == {step.detail for step in ORDER}
+    assert schema["$defs"]["LeftOut"]["properties"]["detail"]["enum"] == [rung.detail for rung in LADDER]

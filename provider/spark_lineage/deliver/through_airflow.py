@@ -1,4 +1,4 @@
-"""Hands a task's lineage over to Airflow's OpenLineage provider, and sends its child runs through it."""
+"""Sends the child runs of a task through Airflow's OpenLineage provider."""
 
 from __future__ import annotations
 
@@ -10,57 +10,16 @@ from openlineage.client.generated.base import EventType
 
 from spark_lineage.deliver.transports.opening import airflow_transport, backends_of
 from spark_lineage.emit.child_events import child_events
-from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.openlineage_provider import emission, is_active, send
-from spark_lineage.emit.run_event import (
-    collection_facet,
-    input_datasets,
-    job_facets,
-    output_datasets,
-    run_event,
-    run_facets,
-)
-from spark_lineage.emit.size_limit import AIRFLOW_BYTES, limited, reduction_text
-from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails, described
+from spark_lineage.emit.task_event import AirflowTry, described
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.launch import indexed
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 
 if TYPE_CHECKING:
-    from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.generated.base import RunEvent
 
-    from spark_lineage.launch.line import LineCounts
-    from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
-
-_ANY_RUN_ID = "00000000-0000-0000-0000-000000000000"
-
-
-def operator_lineage(
-    lineage: TaskLineage, counts: LineCounts | None, limit_bytes: int, logger: Log, details: JobDetails = NO_DETAILS
-) -> OperatorLineage[Any, Any]:
-    """What the OpenLineage provider asks an operator for, small enough for the event that it is going to make.
-
-    :param counts: of the lines that were read, None where nothing was collected
-    """
-    from airflow.providers.openlineage.extractors import OperatorLineage
-
-    def as_event(lineage: TaskLineage) -> RunEvent:
-        # The provider's own names are part of the room that is reserved.
-        return run_event(lineage, counts, job_namespace="", job_name="", run_id=_ANY_RUN_ID)
-
-    kept, reduced = limited(lineage, limit_bytes, as_event, reserved_bytes=AIRFLOW_BYTES)
-    facets = run_facets(kept) | (collection_facet(kept, counts) if counts is not None else {})
-    if reduced is not None:
-        facets[REDUCED_KEY] = reduced
-        logger.warning(reduction_text(reduced))
-    return OperatorLineage(
-        inputs=input_datasets(kept),
-        outputs=output_datasets(kept),
-        run_facets=facets,
-        job_facets={**job_facets(kept), **details.facets(is_streaming=kept.is_streaming)},
-    )
 
 
 def provider_backends() -> frozenset[str]:

@@ -17,9 +17,9 @@ from openlineage.client.generated.ownership_job import Owner, OwnershipJobFacet
 from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 from openlineage.client.uuid import generate_static_uuid
 
-from spark_lineage.emit.facets import PRODUCER, REDUCED_KEY
+from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.run_event import input_datasets, job_facets, job_type_facet, output_datasets, run_facets
-from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, limited
+from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, cut
 from spark_lineage.merge.lineage import Action, DatasetLineage, ParentRun, TaskLineage
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redacted_event import event_time, sent_name
@@ -89,27 +89,28 @@ def _events(
     identity = json.dumps([task.run_id, _PATH, child.job, child.key]).encode()
     run_id = str(generate_static_uuid(child.started_at, identity))
 
-    def event(event_type: EventType, moment: datetime, lineage: TaskLineage, **facets: Any) -> RunEvent:
+    def event(event_type: EventType, moment: datetime, lineage: TaskLineage) -> RunEvent:
         return RunEvent(
             eventType=event_type,
             eventTime=event_time(moment),
             producer=PRODUCER,
-            run=Run(runId=run_id, facets={"parent": parent, **run_facets(lineage), **facets}),
+            run=Run(runId=run_id, facets={"parent": parent, **run_facets(lineage)}),
             # What differs comes first: backends cut long names.
             job=Job(task.job_namespace, f"{child.job}@{task.job_name}", {**job_of_all, **job_facets(lineage)}),
             inputs=input_datasets(lineage),
             outputs=output_datasets(lineage),
         )
 
-    def end(lineage: TaskLineage, **facets: Any) -> RunEvent:
-        return event(EventType(lineage.state), child.ended_at, lineage, **facets)
-
-    lineage, reduced = limited(child.lineage, limit_bytes, end, reserved_bytes=_CLIENT_BYTES)
     # The datasets are named from the beginning on: Marquez drops the edges of a job at an event without any.
-    outputs = (structs.replace(each, statistics=None, column_lineage=None, writes=()) for each in lineage.outputs)
-    begun = structs.replace(lineage, outputs=tuple(outputs), attempted=(), unconfirmed=())
-    start = event(EventType.START, child.started_at, begun)
-    return [start, end(lineage, **({} if reduced is None else {REDUCED_KEY: reduced}))]
+    outputs = (structs.replace(each, statistics=None, column_lineage=None, writes=()) for each in child.lineage.outputs)
+    begun = structs.replace(child.lineage, outputs=tuple(outputs), attempted=(), unconfirmed=())
+    events = [
+        event(EventType.START, child.started_at, begun),
+        event(EventType(child.lineage.state), child.ended_at, child.lineage),
+    ]
+    for each in events:
+        cut(each, limit_bytes, reserved_bytes=_CLIENT_BYTES)
+    return events
 
 
 def _described(child: ChildRun, task: ParentRun, description: str | None) -> dict[str, Any]:

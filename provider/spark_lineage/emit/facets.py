@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -92,6 +92,11 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!//\Z).")
 def facet(key: str, **fields: Any) -> Any:
     """Return the facet of a key; values are JSON without nulls, but for fields that are None and left out."""
     return _facet_class(key, tuple(fields))(**fields, producer=PRODUCER)
+
+
+def value_of(facet: Any, name: str) -> Any:
+    """Return a value of a facet, which is an object where it was made, and a mapping where it was read; else None."""
+    return facet.get(name) if isinstance(facet, Mapping) else getattr(facet, name, None)
 
 
 def known(**fields: Any) -> dict[str, Any]:

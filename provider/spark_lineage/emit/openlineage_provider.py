@@ -6,10 +6,9 @@ It has an API for these from 2.16 on, and the emission policy from 2.19; here on
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_lineage.emit.facets import JOB_KEY, PRODUCER, STATUS_KEY, SparkJobFacet
+from spark_lineage.emit.facets import JOB_KEY, PRODUCER, STATUS_KEY, SparkJobFacet, value_of
 from spark_lineage.launch.launch import indexed
 
 if TYPE_CHECKING:
@@ -98,11 +97,6 @@ def as_meant(event: Event) -> Event:
         meant.job = _job_as_meant(event.job, ours)
         meant.job.name = indexed(event.job.name, index if ours.isMapIndexInName else None)
     return meant
-
-
-def value_of(facet: Any, name: str) -> Any:
-    """Return a value of a facet, which is an object where it was made, and a mapping where it was read; else None."""
-    return facet.get(name) if isinstance(facet, Mapping) else getattr(facet, name, None)
 
 
 def _job_as_meant(job: Job, ours: SparkJobFacet) -> Job:

@@ -16,13 +16,18 @@ from openlineage.client.generated.source_code_location_job import SourceCodeLoca
 
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
 from spark_lineage.emit.openlineage_provider import as_meant
+from spark_lineage.emit.run_event import collection_facet, input_datasets, job_facets, output_datasets, run_facets
+from spark_lineage.emit.size_limit import AIRFLOW_BYTES, cut, reduction_text
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import RunEvent
 
-    from spark_lineage.launch.log import Guard
+    from spark_lineage.launch.bounded_run import Deadline
+    from spark_lineage.launch.line import LineCounts
+    from spark_lineage.launch.log import Guard, Log
+    from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.settings import Settings
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
@@ -84,6 +89,33 @@ class JobDetails(Struct, frozen=True):
 NO_DETAILS = JobDetails()
 
 
+def operator_lineage(
+    lineage: TaskLineage,
+    counts: LineCounts | None,
+    limit_bytes: int,
+    logger: Log,
+    *,
+    details: JobDetails = NO_DETAILS,
+    deadline: Deadline | None = None,
+) -> OperatorLineage[Any, Any]:
+    """What the OpenLineage provider asks an operator for, small enough for the event that it is going to make.
+
+    :param counts: of the lines that were read, None where nothing was collected
+    """
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    made: OperatorLineage[Any, Any] = OperatorLineage(
+        inputs=input_datasets(lineage),
+        outputs=output_datasets(lineage),
+        run_facets=run_facets(lineage) | (collection_facet(lineage, counts) if counts is not None else {}),
+        job_facets={**job_facets(lineage), **details.facets(is_streaming=lineage.is_streaming)},
+    )
+    reduced = cut(made, limit_bytes, reserved_bytes=AIRFLOW_BYTES, deadline=deadline)
+    if reduced is not None:
+        logger.warning(reduction_text(reduced))
+    return made
+
+
 def source_code(application: Any, task_instance: Any = None) -> dict[str, SourceCodeLocationJobFacet]:
     """Return ``sourceCodeLocation`` of a program: in the Git repository of its DAG bundle, else where Spark finds it.
 
@@ -138,7 +170,7 @@ def task_event(
     a heartbeat was lost, came before, and a backend takes the latest for the last. Where a facet cannot be made, the
     event is without it.
 
-    :param lineage: from :func:`spark_lineage.deliver.through_airflow.operator_lineage`
+    :param lineage: from :func:`operator_lineage`
     :param run_id: the OpenLineage run of the try, empty where it is not known: then it is what the provider makes it
     :param error: why the try did not succeed, not redacted; an ``errorMessage`` of the lineage comes first
     """

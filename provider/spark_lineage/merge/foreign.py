@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Place = Literal["run", "job", "inputs", "outputs", "inputFacets", "outputFacets"]
 """Where a facet stands in an event; ``inputs`` and ``outputs`` are the facets of a dataset that it has in both."""
 NO_DATASET = DatasetName("", "")
-_READ = frozenset({
+READ = frozenset({
     "parent", "processing_engine", "spark_applicationDetails", "errorMessage", "nominalTime", "jobType",
     "schema", "symlinks", "columnLineage", "lifecycleStateChange", "storage", "catalog", "version", "dataSource",
     "hierarchy", "inputStatistics", "outputStatistics",
@@ -48,7 +48,7 @@ def foreign(
 ) -> Iterator[ForeignFacet]:
     """Return the facets of one place that the merge does not read, without those that are no objects."""
     for name, content in (facets or {}).items():
-        is_read = name in _READ or name in _TECHNICAL or name.startswith(_OURS)
+        is_read = name in READ or name in _TECHNICAL or name.startswith(_OURS)
         if not is_read and (text := bytes(content)).startswith(b"{"):
             yield ForeignFacet(place, dataset, name, text)
 

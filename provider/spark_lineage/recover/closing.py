@@ -14,10 +14,9 @@ from openlineage.client.event_v2 import RunState
 
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.stored_event import restore
-from spark_lineage.deliver.through_airflow import operator_lineage
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission, send
-from spark_lineage.emit.task_event import AirflowTry, JobDetails, task_event
+from spark_lineage.emit.task_event import AirflowTry, JobDetails, operator_lineage, task_event
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.launch import LostTry, TaskKey
 from spark_lineage.launch.log import Guard, log_lineage, log_status
@@ -113,7 +112,7 @@ def _made_now(
     said: OperatorLineage[Any, Any] = OperatorLineage()
     if has_lineage:
         details = JobDetails.of(settings, airflow.task)
-        said = operator_lineage(lineage, recovered.counts, int(settings.max_event_bytes), log, details)
+        said = operator_lineage(lineage, recovered.counts, int(settings.max_event_bytes), log, details=details)
     error = lineage.status.error if lineage.status is not None else lost.error
     return encode(task_event(airflow, said, lineage.state, guard, run_id=lost.launch.run_id, error=error))
 

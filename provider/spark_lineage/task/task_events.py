@@ -12,10 +12,10 @@ from msgspec import structs
 
 from spark_lineage import add_ons
 from spark_lineage.deliver import kept_events
-from spark_lineage.deliver.through_airflow import operator_lineage, send_children, task_children
+from spark_lineage.deliver.through_airflow import send_children, task_children
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission, send, transport_words
-from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, task_event
+from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, operator_lineage, task_event
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, XCOMS, Kill
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import TaskLineage
@@ -219,7 +219,8 @@ class TaskEvents:
                 keep_end(self._last_end, content)
 
     def _known(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
-        return operator_lineage(lineage, counts, int(self._settings.max_event_bytes), self._guard.log, self._details)
+        limit, log = int(self._settings.max_event_bytes), self._guard.log
+        return operator_lineage(lineage, counts, limit, log, details=self._details, deadline=self._kill.deadline)
 
     def _tell_children(self, lineage: TaskLineage, directory: Path | None) -> None:
         events = task_children(lineage, self._settings, self._context["ti"])
