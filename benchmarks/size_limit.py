@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pairs import Taken, by_turns, parser, timed
 
@@ -78,12 +78,13 @@ def fresh(event: RunEvent) -> RunEvent:
     made = copy.copy(event)
     made.run, made.job = copy.copy(event.run), copy.copy(event.job)
     made.inputs, made.outputs = [*map(copy.copy, event.inputs or ())], [*map(copy.copy, event.outputs or ())]
-    for one in (made.run, made.job, *made.inputs, *made.outputs):
+    owners: tuple[Any, ...] = (made.run, made.job, *made.inputs, *made.outputs)
+    for one in owners:
         one.facets = dict(one.facets or {})
-    for use in made.inputs:
-        use.inputFacets = dict(use.inputFacets or {})
-    for use in made.outputs:
-        use.outputFacets = dict(use.outputFacets or {})
+    for read in made.inputs:
+        read.inputFacets = dict(read.inputFacets or {})
+    for written in made.outputs:
+        written.outputFacets = dict(written.outputFacets or {})
     return made
 
 

@@ -300,13 +300,13 @@ def test_a_log_is_found_where_the_driver_says_that_its_files_are(tmp_path: Path,
     ours, collector = launch(tmp_path / "launch", tmp_path / "default"), DirectoryCollector(tmp_path / "launch")
     logs = FollowedEventLogs(collector, lambda _: None, ours)
     file = tmp_path / name
-    logs.look_into([str(file.parent)])
+    logs.look_into([str(file.parent)], ["local-5"])
     logs.poll()
     assert not logs.is_followed
     file.parent.mkdir(parents=True)
     file.write_bytes(log_of(ours.application_run_id))
     (tmp_path / "logs" / "local-6").write_bytes(log_of("another"))
-    logs.look_into([str(file.parent)])
+    logs.look_into([str(file.parent)], ["local-5"])
     logs.finish(GUARD)
     assert (collector.application_ids, collector.state.executions) == ({APPLICATION}, whole())
     assert file.exists()

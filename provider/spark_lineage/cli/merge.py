@@ -121,7 +121,7 @@ def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
         for path in arguments.event_log:
             # As spark.eventLog.dir has it.
             place = local_directory(path) if path.startswith("file:") else None
-            collector.read_event_log(Path(place or path))
+            collector.read_event_log(Path(place or path).resolve())
         for path in sources:
             if path == "-":
                 collector.read(sys.stdin.buffer, source="standard input")

@@ -10,10 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
-from spark_lineage.collect.lineage_files import chunks, is_status_file, lines
-from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, ROLLING, local_directory
+from spark_lineage.collect.lineage_files import is_status_file, lines
+from spark_lineage.launch.directory import (
+    EVENT_LOG_DIRECTORY,
+    OWN_EVENT_LOGS,
+    ROLLING,
+    NoRegularFileError,
+    is_hole,
+    local_directory,
+    open_to_read,
+)
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
-from spark_lineage.launch.log import Guard, Log
+from spark_lineage.launch.log import Guard, Log, escaped
 from spark_lineage.launch.retention import remove_event_logs, remove_part
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.state import LineageState
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
 _NAMED_LINES = 20
+_CHUNK_BYTES = 1024 * 1024
 # Between the clocks of this machine and of those that run drivers, and keep what these write.
 _SKEW_SECONDS = 300.0
 _TIMED_VERSION = 7
@@ -110,7 +119,7 @@ class Collector:
         total = self.counts.set_aside_total
         if total <= _NAMED_LINES:
             # The text of the error never quotes the line, which may hold a secret.
-            self._log.warning("Set aside %s: %s", place, error)
+            self._log.warning("Set aside %s: %s", escaped(place), escaped(str(error)))
         if total == _NAMED_LINES:
             self._log.warning("Further lines that cannot be read are only counted.")
 
@@ -132,13 +141,25 @@ class DirectoryCollector(Collector):
         """
         for path in sorted(self.directory.glob("*.ndjson")):
             file = self._files.setdefault(path, _Growing())
-            with path.open("rb") as stream:
-                stream.seek(file.offset)
-                for chunk in chunks(stream, path.name):
-                    if self.is_closed:
-                        return
-                    file.offset += len(chunk)
-                    self._add_to(file, file.splitter.feed(chunk), path)
+            if file.is_over:
+                continue
+            try:
+                self._read_on(file, path)
+            except (NoRegularFileError, LineError) as error:
+                file.is_over = True
+                why = error if isinstance(error, LineError) else LineError("no file", f"{error.strerror}")
+                self._add_to(file, [why], path)
+
+    def _read_on(self, file: _Growing, path: Path) -> None:
+        with open_to_read(path) as stream:
+            stream.seek(file.offset)
+            for chunk in iter(lambda: stream.read(_CHUNK_BYTES), b""):
+                if self.is_closed:
+                    break
+                if is_hole(chunk):
+                    raise LineError("torn file", f"nothing was written from byte {file.offset} on")
+                file.offset += len(chunk)
+                self._add_to(file, file.splitter.feed(chunk), path)
 
     def finish(self) -> None:
         """Fold what is left, to the last line, torn or not."""
@@ -154,6 +175,7 @@ class DirectoryCollector(Collector):
 class _Growing:
     def __init__(self) -> None:
         self.offset = self.lines = 0
+        self.is_over = False
         self.splitter = LineSplitter()
 
 
@@ -184,6 +206,8 @@ class FollowedEventLogs:
         self._elsewhere = {place for place in launch.event_logs if "://" in place}
         places = [place for place in launch.event_logs if place not in self._elsewhere]
         self._directories = dict.fromkeys((self._ours, *map(Path, places)))
+        self._printed: dict[Path, None] = {}
+        self._printed_ids: tuple[str, ...] = ()
         self._is_expected = bool(launch.event_logs)
         self._is_removing = is_removing
         self._run_id = launch.application_run_id
@@ -196,10 +220,14 @@ class FollowedEventLogs:
         self.is_followed = False
         """Whether what the applications do is read from a log: the listener is not the only witness."""
 
-    def look_into(self, directories: Iterable[str]) -> None:
-        """Look for logs where the driver says that its files are: beside others, or in the directory of a log."""
+    def look_into(self, directories: Iterable[str], application_ids: Iterable[str]) -> None:
+        """Look for logs of some applications where the driver says that its files are: beside others, or in parts.
+
+        The program can print the same, so nothing else is read there.
+        """
+        self._printed_ids = tuple(application_ids)
         for path in map(Path, directories):
-            self._directories[path.parent if path.name.startswith(ROLLING) else path] = None
+            self._printed[path.parent if path.name.startswith(ROLLING) else path] = None
 
     def poll(self) -> None:
         """Fold what was added since the last call; trouble is left to the end."""
@@ -218,9 +246,12 @@ class FollowedEventLogs:
         """Fold what is left, to the last line; a log of ours has then served its purpose."""
         with guard("Some lineage may be missing, because the event log cannot be read", can_fail=False):
             self._find()
-            for one in self._logs.values():
-                with closing(one):
-                    self._collector.fold(one.finish())
+        for one in self._logs.values():
+            with (
+                guard("Some lineage may be missing, because an event log cannot be read", can_fail=False),
+                closing(one),
+            ):
+                self._collector.fold(one.finish())
         if self._is_removing and not self._collector.is_closed:
             with guard("An event log is not removed", can_fail=False):
                 remove_event_logs(self._ours.parent.parent, self._collector.application_ids)
@@ -245,7 +276,7 @@ class FollowedEventLogs:
         has_listener = bool(self._collector.state.application_ids)
         if not has_listener:
             self._found_for |= self._collector.application_ids
-        for path in self._logs_of_run([self._ours] if has_listener else self._directories):
+        for path in self._logs_of_run([self._ours] if has_listener else [*self._directories, *self._printed]):
             self._follow(path)
 
     def _follow(self, path: Path) -> None:
@@ -265,8 +296,10 @@ class FollowedEventLogs:
 
     def _logs_of_run(self, directories: Iterable[Path]) -> Iterator[Path]:
         """Return the logs of applications that were submitted as the launch's run: all of ours."""
-        for directory in filter(Path.is_dir, directories):
-            for path in {*event_logs_in(directory)} - self._others:
+        for directory in filter(self._is_readable, directories):
+            is_printed = directory not in self._directories
+            logs = logs_of(directory, self._printed_ids) if is_printed else event_logs_in(directory)
+            for path in {*logs} - self._others:
                 with suppress(FileNotFoundError, EventLogError):
                     is_older = path.stat().st_mtime < self._earliest
                     run_id = self._run_id if directory == self._ours else "" if is_older else run_id_of(path)
@@ -281,9 +314,14 @@ class FollowedEventLogs:
         # Our own directory is reported as it was set, with the variable in it.
         local = local_directory(told) if "${" not in told else None
         is_here = local is not None and Path(local).as_uri() not in self._elsewhere
-        for directory in [self._ours, Path(str(local))] if is_here else self._directories:
-            if directory.is_dir():
-                yield from logs_of(directory, [application_id])
+        places = [self._ours, Path(str(local))] if is_here else [*self._directories, *self._printed]
+        for directory in filter(self._is_readable, places):
+            yield from logs_of(directory, [application_id])
+
+    def _is_readable(self, directory: Path) -> bool:
+        """Whether there is a directory, and in the place of ours no link of the program's."""
+        is_linked = directory == self._ours and any(each.is_symlink() for each in (self._ours, self._ours.parent))
+        return directory.is_dir() and not is_linked
 
 
 def earliest_of_run(run_id: str) -> float:

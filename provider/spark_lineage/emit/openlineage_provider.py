@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_lineage.emit.facets import JOB_KEY, PRODUCER, STATUS_KEY, SparkJobFacet, value_of
+from spark_lineage.emit.facets import JOB_KEY, PRODUCER, STATUS_KEY, SparkJobFacet
+from spark_lineage.emit.facets import value_of as value_of  # noqa: PLC0414 - deliver has it from here
 from spark_lineage.launch.launch import indexed
 
 if TYPE_CHECKING:

@@ -1,17 +1,21 @@
 """The directories that lineage files are written to: private, and one for each launch.
 
-What makes or writes a file raises ``OSError`` when it cannot.
+What makes, reads or writes a file raises ``OSError`` when it cannot. The program of a task may write there, too: what
+it has put in the place of a file is neither waited for nor followed elsewhere.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote, unquote, urlsplit
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
@@ -34,7 +38,12 @@ ARCHIVE_POINTER = "_current.json"
 ROLLING = "eventlog_v2_"
 CLAIM_PREFIX = "claimed-"
 LAST_ENDS_DIRECTORY = ".last-ends"
+APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 _ATTEMPTS = 5
+# No handle of a launch and no list of its transitions is so big.
+_MOST_BYTES = 64 * 1024 * 1024
+# A hole in a file has whole pages.
+_PAGE_BYTES = 4096
 # What copies from elsewhere leave free on the disk, whose lineage directory others share.
 FREE_BYTES = 256 * 1024 * 1024
 # A colon may also stand before a port, and an @ after a container: abfss://CONTAINER@ACCOUNT….
@@ -114,6 +123,53 @@ def write_new(file: Path, content: bytes, mode: int = 0o600) -> None:
         stream.write(content)
 
 
+class NoRegularFileError(OSError):
+    """A pipe, a device, a directory or a link stands where a file is expected."""
+
+    def __init__(self, file: Path | str) -> None:
+        super().__init__(errno.EINVAL, "this is no regular file", str(file))
+
+
+def open_regular(file: Path, flags: int = os.O_RDONLY) -> int:
+    """Return the descriptor of a file, and never wait for it.
+
+    :param flags: of ``os.open``
+    :raises NoRegularFileError: for a pipe, a device, a directory, and a link, wherever it leads
+    """
+    try:
+        descriptor = os.open(file, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise NoRegularFileError(file) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NoRegularFileError(file)
+    return descriptor
+
+
+def open_to_read(file: Path, *, buffering: int = -1) -> BinaryIO:
+    """Open a file as ``open_regular`` does."""
+    return os.fdopen(open_regular(file), "rb", buffering)
+
+
+def read_small(file: Path) -> bytes:
+    """Return what is in a file, which ``open_regular`` opens.
+
+    :raises OSError: for one of more than 64 MiB, too
+    """
+    with open_to_read(file) as stream:
+        content = stream.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, "this is too big", str(file))
+    return content
+
+
+def is_hole(chunk: bytes) -> bool:
+    """Whether a chunk of a file holds nothing but zeros, as where nothing was written: no text follows them."""
+    return len(chunk) >= _PAGE_BYTES and not chunk.strip(b"\0")
+
+
 def append_private(file: Path, pieces: Iterable[bytes]) -> None:
     """Append to a file for its owner alone (0600), which is made with its directory when the first piece comes.
 
@@ -123,7 +179,7 @@ def append_private(file: Path, pieces: Iterable[bytes]) -> None:
         create_private(file.parent)
         if shutil.disk_usage(file.parent).free < FREE_BYTES + len(piece):
             raise OSError(f"the disk of {file.parent} is nearly full")
-        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = open_regular(file, APPENDING)
         with os.fdopen(descriptor, "ab"):
             append_whole(descriptor, piece)
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.directory import LAUNCH_FILE, encoded, replace_private
+from spark_lineage.launch.directory import LAUNCH_FILE, encoded, read_small, replace_private
 from spark_lineage.merge.lineage import Application, TaskLineage
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
@@ -86,7 +86,7 @@ def store_launch(store: Any, launch: Launch) -> None:
 def read_launch(directory: Path) -> Launch | None:
     """Return the launch whose lineage is in a directory, None where it cannot be read."""
     with suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode((directory / LAUNCH_FILE).read_bytes(), type=Launch)
+        return msgspec.json.decode(read_small(directory / LAUNCH_FILE), type=Launch)
     return None
 
 

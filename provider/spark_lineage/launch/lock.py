@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -39,9 +40,11 @@ def locked(
     :return: the descriptor of the file; None after ``wait`` has given up
     :raises OSError: when there can be no such file
     """
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | flags, mode, dir_fd=parent)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | flags, mode, dir_fd=parent)
     _held.add(descriptor)
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "this is no regular file", str(path))
         while not (is_held := _lock(descriptor)) and wait():
             pass
         yield descriptor if is_held else None

@@ -21,6 +21,8 @@ _NAMED_DATASETS = 20
 _NAMED_COUNTS = 3
 _PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
 _MOST_WORDS = 500
+# Of C0, C1 and Unicode: what ends a line, and what a terminal takes for a command.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNREACHED = {
     "": "the driver ran on another host, or as another user, and could not write to that directory: in cluster mode "
     "set lineage_dir to a path that worker and driver share, or choose another way to collect",
@@ -45,6 +47,11 @@ class Log(Protocol):
         """Log what went wrong."""
 
 
+def escaped(text: str) -> str:
+    """Return a text as one line that a terminal shows as it is: names and answers of servers may hold anything."""
+    return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
 def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
     """Log what follows from an error, with its cause; where it happened, without secrets, for developers."""
     logger.warning("%s: %s", consequence, _cause(error))
@@ -54,7 +61,7 @@ def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
 def _cause(error: Exception) -> str:
     # In place, because the debug log shows the traceback, and Airflow the chain of what fails the task.
     redact_error(error)
-    return redact(f"{type(error).__name__}: {error}")
+    return escaped(redact(f"{type(error).__name__}: {error}"))
 
 
 def words_of(error: Exception, *, is_ours: bool = False) -> str:
@@ -64,7 +71,7 @@ def words_of(error: Exception, *, is_ours: bool = False) -> str:
     """
     redact_error(error)
     line = _PARAMETERS.sub("?…", " ".join(str(error).split()))[:_MOST_WORDS]
-    return redact(line if is_ours else f"{type(error).__name__}: {line}")
+    return escaped(redact(line if is_ours else f"{type(error).__name__}: {line}"))
 
 
 class LineageRequiredError(RuntimeError):
@@ -149,7 +156,7 @@ def incompleteness(lineage: TaskLineage) -> str:
     names = [name if count == 1 else f"{name} ({count} times)" for name, count in counted[:_NAMED_COUNTS]]
     others = len(counted) - len(names)
     more = f", and {others} more" if others else ""
-    return f"The lineage is not complete: {redact(', '.join(names))}{more}."
+    return f"The lineage is not complete: {escaped(redact(', '.join(names)))}{more}."
 
 
 def unmet(
@@ -188,7 +195,7 @@ def log_group(title: str, lines: Iterable[str], log: Callable[..., object]) -> N
     """Log lines that belong together as a group, which Airflow's UI folds; nothing for no lines."""
     if lines := list(lines):
         for line in (f"::group::{title}", *lines, "::endgroup::"):
-            log("%s", line)
+            log("%s", escaped(line))
 
 
 def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = None, *, has_listener: bool) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import zstandard
 
-from spark_lineage.launch.directory import ROLLING
+from spark_lineage.launch.directory import ROLLING, is_hole, open_to_read
 from spark_lineage.launch.line import LineError, LineSplitter
 from spark_lineage.plans.event_log_lines import Environment, decoded
 
@@ -56,9 +56,7 @@ def find_event_logs(path: Path) -> list[Path]:
 
 def event_logs_in(directory: Path) -> list[Path]:
     """Return the logs in a directory, by name; raises ``OSError`` where it cannot be read."""
-    # A directory may hold very many: the listing says which are directories themselves.
-    with os.scandir(directory) as entries:
-        return sorted(directory / one.name for one in entries if is_event_log(one.name, is_directory=one.is_dir()))
+    return _logs_in(directory, lambda one: is_event_log(one.name, is_directory=one.is_dir()))
 
 
 def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
@@ -67,7 +65,15 @@ def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
     :raises OSError: when the directory cannot be read
     """
     is_of = log_filter(application_ids)
-    return [path for path in sorted(directory.iterdir()) if is_of(path.name)]
+    return _logs_in(directory, lambda one: is_of(one.name))
+
+
+def _logs_in(directory: Path, is_wanted: Callable[[os.DirEntry[str]], bool]) -> list[Path]:
+    """Return the files and directories that are wanted, by name: no links, no pipes and no devices."""
+    # A directory may hold very many: the listing says what they are.
+    with os.scandir(directory) as entries:
+        files = (one for one in entries if one.is_file(follow_symlinks=False) or one.is_dir(follow_symlinks=False))
+        return sorted(directory / one.name for one in files if is_wanted(one))
 
 
 def log_filter(application_ids: Iterable[str]) -> Callable[[str], bool]:
@@ -118,7 +124,7 @@ class _Part:
         frames = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True) if codec == "zstd" else None
         self._decompress = frames.decompress if frames is not None else bytes
         self._is_damaged = False
-        self._stream = path.open("rb", buffering=0)
+        self._stream = open_to_read(path, buffering=0)
         self.close = self._stream.close
 
     def lines(self, at_most: float = math.inf) -> Iterator[Line]:
@@ -130,6 +136,9 @@ class _Part:
                 self.is_behind = False
                 return
             at_most -= len(chunk)
+            if is_hole(chunk):
+                self._is_damaged = True
+                continue
             try:
                 found = self._splitter.feed(self._decompress(chunk))
             except zstandard.ZstdError:

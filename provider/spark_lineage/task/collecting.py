@@ -269,7 +269,7 @@ class Collecting:
     def _look(self) -> None:
         # What the user wants to be collected elsewhere is not read here.
         if self._settings.evidence != "listener" and self._settings.collect not in {"event_log", "history"}:
-            self._event_logs.look_into(self._submission.event_logs)
+            self._event_logs.look_into(self._submission.event_logs, self._submission.logged_ids)
 
     def _at_end(self) -> None:
         self._watching.observe(self.collector.state, self._submission)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from spark_lineage.deliver.stored_event import made
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, replace_private
+from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, read_small, replace_private
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.settings.places import TaskSettings, lineage_directory
 from spark_lineage.submit.hook import submission_digest
@@ -58,7 +58,7 @@ def keep_end(file: Path, content: bytes) -> None:
 def read_end(file: Path) -> LastEnd | None:
     """Return what was kept, None where there is nothing."""
     try:
-        return msgspec.json.decode(file.read_bytes(), type=LastEnd)
+        return msgspec.json.decode(read_small(file), type=LastEnd)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 

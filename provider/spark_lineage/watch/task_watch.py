@@ -16,7 +16,7 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun, Deadline
-from spark_lineage.launch.directory import TRANSITIONS_FILE
+from spark_lineage.launch.directory import APPENDING, TRANSITIONS_FILE, open_regular, read_small
 from spark_lineage.launch.line import LineError, decode_transition
 from spark_lineage.launch.log import Log
 from spark_lineage.merge.task_numbers import TaskNumbers
@@ -85,8 +85,7 @@ class StatusLog:
             lines = _encoder.encode_lines(map(redacted, transitions))
             try:
                 if self._file.parent.is_dir():
-                    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-                    with os.fdopen(os.open(self._file, flags, 0o600), "ab", buffering=0) as stream:
+                    with os.fdopen(open_regular(self._file, APPENDING), "ab", buffering=0) as stream:
                         stream.write(lines)
             except OSError as error:
                 log.debug("A transition is not on disk: %s", error)
@@ -129,7 +128,7 @@ def read_transitions(directory: Path) -> Iterator[StatusTransition]:
     :raises OSError: when the file is there and cannot be read
     """
     file = directory / TRANSITIONS_FILE
-    for line in file.read_bytes().splitlines() if file.exists() else ():
+    for line in read_small(file).splitlines() if os.path.lexists(file) else ():
         try:
             yield decode_transition(line)
         except LineError as error:
