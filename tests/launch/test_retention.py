@@ -174,7 +174,7 @@ def test_the_marker_is_no_way_out_either(tmp_path: Path, trap: str) -> None:
     root.mkdir()
     marker = root / ".retention"
     marker.symlink_to(stranger) if trap == "link" else os.mkfifo(marker)
-    with pytest.raises(OSError, match=r"Too many levels|Illegal seek"):
+    with pytest.raises(OSError, match=r"Too many levels|no regular file"):
         clean_up(root, 30, keep=nobody(root))
     assert (stranger.read_text(), stranger.stat().st_mtime) == ("{}", 0)
 

@@ -133,7 +133,7 @@ def test_a_lineage_directory_that_hangs_keeps_no_job_alive(bench: Any) -> None:
 
 
 def test_a_driver_that_has_ended_cannot_be_killed_and_its_end_is_told_in_time(bench: Any) -> None:
-    driver_does(bench, ENDLESS_FILE)
+    driver_does(bench, LONG_EVENT_LOG)
     watcher = threading.Thread(target=when_it_has_ended, args=(bench, killing(bench, 1)))
     watcher.start()
     outcome = bench.run(lineage=[EVENTS], poll_interval_seconds=0.05)
@@ -146,7 +146,7 @@ def test_a_driver_that_has_ended_cannot_be_killed_and_its_end_is_told_in_time(be
 
 @pytest.mark.parametrize(("end", "expected"), [("FINISHED", "COMPLETE"), ("FAILED", "FAIL")])
 def test_a_driver_of_a_cluster_whose_end_was_seen_cannot_be_killed(bench: Any, end: str, expected: str) -> None:
-    driver_does(bench, ENDLESS_FILE)
+    driver_does(bench, LONG_EVENT_LOG)
     # The reading at the end finds no end, until the task is killed.
     outcome = standalone(
         bench, ["RUNNING"] * 3 + [end], killing(bench, 5), lineage=[EVENTS], poll_interval_seconds=0.05
