@@ -35,7 +35,6 @@ FILES = {
             "spark_lineage.launch.retention",
             "spark_lineage.deliver.kept_events",
             "spark_lineage.task.task_events",
-            "spark_lineage.task.last_end",
             "spark_lineage.task.collecting",
             "spark_lineage.inject.class_archive",
             "spark_lineage.inject.event_log",

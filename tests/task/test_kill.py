@@ -29,7 +29,9 @@ FIFO = 'time.sleep(1); os.mkfifo(os.path.join(os.path.dirname(location), "a.ndjs
 # More than can be read within the time.
 LONG_EVENT_LOG = f"""
 log = open({str(FIXTURES / "event_logs" / "stream")!r}, "rb").read()
-with open(os.path.join(os.path.dirname(location), "event-log", "tRuE", "local-1795215390665"), "wb") as stream:
+logs = os.path.join(os.path.dirname(location), "event-log", "tRuE")
+os.makedirs(logs, exist_ok=True)
+with open(os.path.join(logs, "local-1795215390665"), "wb") as stream:
     for _ in range(20000):
         stream.write(log)
 """
