@@ -21,10 +21,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
-from types import FrameType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
+from entered import environment, trace
+
 REPOSITORY = Path(__file__).parents[2]
+ROOTS = [str(REPOSITORY / root) for root in ("provider", "operators", "listeners")]
 FIXTURES = REPOSITORY / "tests" / "fixtures" / "events"
 EVENTS_FILE = "openlineage-events.ndjson"
 LIMIT_SECONDS = int(os.environ.get("LABORATORY_SECONDS", "60"))
@@ -55,8 +58,14 @@ with open(os.path.join(here, "told.jsonl"), "a") as stream:
 for source in script["lineage"] if location else []:
     with open(source, "rb") as stream, open(location, "ab") as target:
         target.write(stream.read())
+if script["event_log"]:
+    source, directory = script["event_log"], os.path.join(os.path.dirname(location), "event-log", "tRuE")
+    with open(source, "rb") as stream, open(os.path.join(directory, os.path.basename(source)), "wb") as target:
+        target.write(stream.read())
 for line in script["log"]:
     print(line, flush=True)
+while script["until"] and not os.path.exists(script["until"]):
+    time.sleep(0.02)
 if script["break_lineage_file"]:
     os.mkdir(location)
 if script["signal"]:
@@ -79,8 +88,6 @@ class Outcome:
     pushed: list[tuple[str, str]]
     """The XComs that were pushed: key and value."""
     conf: dict[str, Any] | None
-    entered: list[tuple[str, str, str]]
-    """With ``is_traced``: thread, module and function of ours that were entered."""
 
     @property
     def last(self) -> dict[str, Any]:
@@ -183,7 +190,9 @@ class Bench:
         executions: int = 1,
         context: dict[str, Any] | None = None,
         can_hang: bool = False,
-        is_traced: bool = False,
+        event_log: Path | None = None,
+        until: Path | None = None,
+        traced: Path | None = None,
         **arguments: Any,
     ) -> Outcome:
         """Execute the operator; ``arguments`` are its own, beside a lineage directory and a jar.
@@ -195,7 +204,9 @@ class Bench:
         :param fails: ``store`` for a store that cannot be written to
         :param context: what Airflow's context holds besides
         :param can_hang: whether the lineage directory hangs as long as the file ``hangs`` is there
-        :param is_traced: whether to keep which modules, functions and threads of ours the execution enters
+        :param event_log: a file that the driver writes as its event log
+        :param until: a file that the driver waits for before it ends
+        :param traced: the file for ``entered``
         :param break_lineage_file: whether the driver leaves a lineage file that cannot be read
         """
         script = {
@@ -204,6 +215,8 @@ class Bench:
             "exit_code": exit_code,
             "signal": signal_parent,
             "break_lineage_file": break_lineage_file,
+            "event_log": event_log and str(event_log),
+            "until": until and str(until),
         }
         (self.root / "bin" / "driver.json").write_text(json.dumps(script))
         if self.defaults is not None:
@@ -216,6 +229,7 @@ class Bench:
                 "SPARK_HOME": str(self.spark_home),
                 "XDG_CACHE_HOME": str(self.root / "cache"),
                 "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(self.connection),
+                **(environment(traced, ROOTS) if traced else {}),
                 **self.env,
             },
             "program": self.program,
@@ -233,7 +247,7 @@ class Bench:
             "fails": fails,
             "executions": executions,
             "context": context or {},
-            "is_traced": is_traced,
+            "traced": traced and str(traced),
             "hanging": [str(self.lineage_dir), str(self.hangs)] if can_hang else None,
             "result": str(result),
             "printed": str(self.root / "printed.txt"),
@@ -359,7 +373,8 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     context = {"ti": ti, "dag_run": ti.dag_run, "dag": operator.dag, "task": operator, "task_state_store": store}
     context |= {"outlet_events": OutletEventAccessors(), **scenario["context"]}
     executions = []
-    entered = _traced() if scenario["is_traced"] else set()
+    if scenario["traced"]:
+        trace(Path(scenario["traced"]))
     for _ in range(scenario["executions"]):
         error: BaseException | None = None
         returned = None
@@ -380,7 +395,6 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     sys.setprofile(None)
     threading.setprofile(None)
     return {
-        "entered": sorted(entered),
         "executions": executions,
         "store": None if store is None else dict(store),
         "store_log": [] if store is None else store.log,
@@ -388,20 +402,6 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
         "pushed": ti.pushed,
         "conf": operator.conf,
     }
-
-
-def _traced() -> set[tuple[str, str, str]]:
-    """Return a set that gets each function of the package that is called from now on, with its thread and module."""
-    entered: set[tuple[str, str, str]] = set()
-
-    def enter(frame: FrameType, event: str, _: object) -> None:
-        module = frame.f_globals.get("__name__", "")
-        if event == "call" and module.startswith("spark_lineage."):
-            entered.add((threading.current_thread().name, module, frame.f_code.co_qualname))
-
-    threading.setprofile(enter)
-    sys.setprofile(enter)
-    return entered
 
 
 def _operator(scenario: dict[str, Any]) -> Any:
