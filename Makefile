@@ -11,12 +11,6 @@ OLDEST := .venv-oldest
 # Most tests wait for a server or a driver, but those of these targets keep their cores busy.
 WORKERS := 3
 truth nightly test-oldest: WORKERS := 2
-# What differs between releases: the operator and its hook, the provider's events, transports, what Spark left.
-OLDEST_TESTS := tests/dags_example/test_demo.py tests/operators/test_ends.py tests/emit/test_lineage_facet.py tests/emit/test_openlineage_provider.py \
-  tests/notify/test_assets_in_airflow.py tests/policy/test_live_links.py tests/policy/test_policy.py::test_all_tasks_of_fifty_dags_have_lineage \
-  tests/policy/test_policy.py::test_without_the_line_all_is_as_before \
-  tests/deliver/transports/test_file.py tests/deliver/transports/test_probe.py tests/doctor/test_versions.py \
-  tests/truth/test_truth.py::test_the_event_of_a_recording_is_the_truth
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
 # spark-submit asks the first python3 of PATH where Spark is, unless SPARK_HOME names another Spark.
@@ -37,7 +31,7 @@ test: $(READY) java ## Run every test, three files at once (ARGS="-k merge" choo
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth and not nightly" $(ARGS)
 
 test-oldest: $(OLDEST)/.ready java ## Run a real task and each of its ends on the oldest Airflow, Spark and providers that are supported
-	$(OLDEST)/bin/python -m pytest -o cache_dir=.pytest_cache/oldest -n $(WORKERS) $(or $(ARGS),$(OLDEST_TESTS))
+	$(OLDEST)/bin/python -m pytest -o cache_dir=.pytest_cache/oldest -n $(WORKERS) -m oldest $(or $(ARGS),$$(grep -rlF --include="*.py" mark.oldest tests))
 
 check: $(READY) ## Lint, format, types, packaging, architecture and that tests cover the merge
 	$(BIN)/ruff check

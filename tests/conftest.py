@@ -6,7 +6,10 @@ The rule is ``SPARK_LINEAGE_NO_SKIP=1``.
 from __future__ import annotations
 
 import os
+import re
 import sys
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,29 +34,7 @@ pytest_plugins = [
     "warm_python",
 ]
 
-# What one process of pytest runs, file after file, because it shares a server or a JVM; the longest begin first.
-TOGETHER = (
-    ("tests/truth/test_truth.py",),
-    ("tests/truth/test_generated.py",),
-    ("tests/delivery/test_live_scheduler.py",),
-    ("tests/docs/test_tutorial.py",),
-    # Most of what they do is to wait.
-    ("tests/task/test_deferral.py",),
-    ("tests/task/test_kill.py",),
-    # The API server of executing_airflow.
-    (
-        "tests/operators/test_ends.py",
-        "tests/operators/test_cluster_mode.py",
-        "tests/operators/test_mapped_tasks.py",
-        "tests/dags_example/test_examples.py",
-    ),
-    # Spark in the process of pytest.
-    ("tests/archive/",),
-    # YARN and HDFS.
-    ("tests/clusters/", "tests/watch/test_hdfs.py"),
-    # Kafka and PostgreSQL.
-    ("tests/backends/", "tests/atlas/", "tests/deliver/transports/test_real_kafka.py"),
-)
+_SHARES = re.compile(r"""pytest\.mark\.shares\("(\w+)"\)""")
 NO_SKIP = os.environ.get("SPARK_LINEAGE_NO_SKIP") == "1"
 
 
@@ -85,11 +66,11 @@ def no_secret_stays() -> Iterator[None]:
 
 
 class ByServers(LoadScopeScheduling):
-    """The tests of a file share what they start, and so do the files of a row of ``TOGETHER``."""
+    """The tests of a file share what they start, and so do the files with one mark ``shares``."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return next((row[0] for row in TOGETHER if file.startswith(row)), file)
+        return _shared(self.config.rootpath / file) or file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServers:
@@ -99,14 +80,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServe
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest: the rows of ``TOGETHER``, then the files that run Spark."""
-    slow = {item.path for item in items if item.get_closest_marker("spark")}
+    """Begin with the longest: the files that have a mark ``long``, then those that share a server or run Spark."""
+    ranks = {
+        name: {item.path for item in items if item.get_closest_marker(name)} for name in ("long", "shares", "spark")
+    }
+    items.sort(key=lambda item: [item.path not in paths for paths in ranks.values()])
 
-    def rank(item: pytest.Item) -> tuple[int, bool]:
-        row = next((at for at, row in enumerate(TOGETHER) if item.nodeid.startswith(row)), len(TOGETHER))
-        return row, item.path not in slow
 
-    items.sort(key=rank)
+@cache
+def _shared(file: Path) -> str:
+    # The scheduler knows no marks, as only the workers import the files.
+    found = _SHARES.search(file.read_text())
+    return found[1] if found else ""
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -23,7 +23,7 @@ from spark_lineage.deliver.kept_events import events_in
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.shares("spark")]
 
 PROGRAM = Path(__file__).parents[1] / "plugins" / "programs" / "archive_writer.py"
 VERSION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.shares("spark")
+
 spark_test = pytest.mark.spark
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "4.2" / "append_tables.zip"
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.shares("spark")]
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.ndjson"))

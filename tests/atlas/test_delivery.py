@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from airflow_home import Airflow
     from warm_python import WarmPython
 
+pytestmark = pytest.mark.shares("kafka")
+
 Sender = Callable[..., AtlasTransport]
 Command = Callable[..., subprocess.CompletedProcess[str]]
 DAG = """

@@ -18,6 +18,8 @@ from spark_lineage.atlas.transport import AtlasTransport
 from spark_lineage.atlas.types import APPLICATION, PATH, VERSION
 from spark_lineage.deliver.transports.errors import NotTakenError, answer_of
 
+pytestmark = pytest.mark.shares("kafka")
+
 Sender = Callable[..., AtlasTransport]
 # Of the names that something joins.
 _HASH = re.compile(r":[0-9a-f]{16}@")

@@ -11,6 +11,8 @@ from atlas_events import Atlas, changes, dataset, event, made_from, related, sen
 from spark_lineage.atlas.transport import AtlasTransport
 from spark_lineage.atlas.types import APPLICATION
 
+pytestmark = pytest.mark.shares("kafka")
+
 Sender = Callable[..., AtlasTransport]
 
 

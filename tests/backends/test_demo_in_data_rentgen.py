@@ -53,7 +53,11 @@ with DAG("delivery", schedule=None):
     deliver()
 """
 
-pytestmark = [pytest.mark.spark, pytest.mark.nightly]  # test_data_rentgen sends it what was recorded
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.nightly,
+    pytest.mark.shares("kafka"),
+]  # test_data_rentgen sends it what was recorded
 
 
 @dataclass

@@ -10,6 +10,8 @@ from confluent_kafka import KafkaError, Producer
 if TYPE_CHECKING:
     from lineage_backends.kafka import Kafka
 
+pytestmark = pytest.mark.shares("kafka")
+
 QUIET = {"log_level": 0}
 
 

@@ -95,7 +95,7 @@ ENDS = {
 # What was killed before it was submitted, and what was cleared.
 DRIVERS = {**dict.fromkeys(ENDS, 1), "cleared": 2, "mapped": 2}
 
-pytestmark = [pytest.mark.spark, pytest.mark.nightly]
+pytestmark = [pytest.mark.spark, pytest.mark.nightly, pytest.mark.shares("hadoop")]
 
 
 @dataclass

@@ -50,7 +50,7 @@ WAYS_OF_MODES = [
     if way != "driver_log" or "cluster" in mode
 ]
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.shares("hadoop")]
 
 
 class Clusters:

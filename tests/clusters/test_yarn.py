@@ -27,7 +27,7 @@ MANAGER = "YARN ResourceManager"
 # Each is submitted, runs and ends on a real cluster, which takes half a minute.
 EVERY_END = pytest.mark.truth
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.shares("hadoop")]
 
 
 def state(outcome: Outcome) -> str:

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from fast_spark import JAVA_ENV
 
+pytestmark = pytest.mark.oldest
+
 EXAMPLES = Path(__file__).parents[2] / "dags_example"
 ROWS = {
     "bronze/orders": 200,

@@ -15,7 +15,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "dags_example"
 DAGS = ("orders_stream", "orders_check", "orders_daily", "orders_report", "chain")
 
-pytestmark = [pytest.mark.spark, pytest.mark.truth]
+pytestmark = [pytest.mark.spark, pytest.mark.truth, pytest.mark.shares("airflow")]
 
 
 @pytest.fixture(scope="module")

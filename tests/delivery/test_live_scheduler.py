@@ -48,7 +48,7 @@ EDGES = {
 }
 HEALTHY = {"deferred", "stream", "mapped", "slow", "after"}
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from fast_spark import JAVA_ENV
 
+pytestmark = pytest.mark.long
+
 TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
 BLOCK = re.compile(r'^```\w+ title="(?P<title>[^"]+)"\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from spark_lineage.doctor.versions import check_versions
 
-if TYPE_CHECKING:
-    import pytest
+pytestmark = pytest.mark.oldest
 
 
 def installed(directory: Path, name: str, version: str) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from jsonschema import Draft202012Validator
 from openlineage.client.serde import Serde
 
@@ -11,6 +12,8 @@ from spark_lineage.emit.run_event import job_facets
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redacted_event import sent_name
+
+pytestmark = pytest.mark.oldest
 
 A, B, C = (DatasetName("file", name) for name in ("/a", "/b", "/c"))
 LANDING = DatasetName("s3://me:hunter2@landing", "orders")

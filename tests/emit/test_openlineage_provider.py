@@ -12,6 +12,8 @@ import pytest
 
 from spark_lineage.emit import openlineage_provider
 
+pytestmark = pytest.mark.oldest
+
 PROGRAM = """
 import json
 from types import SimpleNamespace

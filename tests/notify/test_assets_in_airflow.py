@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from airflow_home import IS_AIRFLOW_2
 
+pytestmark = pytest.mark.oldest
+
 ROOT = Path(__file__).parents[2]
 DAGS = '''
 from datetime import datetime

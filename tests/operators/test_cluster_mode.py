@@ -60,7 +60,7 @@ with DAG("cluster", start_date=datetime(2024, 1, 1), schedule=None):
     task("killed", status_poll_interval=60, poll_interval_seconds=1)
 """
 
-pytestmark = [pytest.mark.spark, pytest.mark.truth]
+pytestmark = [pytest.mark.spark, pytest.mark.truth, pytest.mark.shares("airflow")]
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ with DAG("mapped", start_date=datetime(2024, 1, 1), schedule=None):
 
 LAUNCHES = "spark_lineage/mapped/*/copy/{}/1-*/openlineage-events.ndjson"
 
-pytestmark = [pytest.mark.spark, pytest.mark.truth]
+pytestmark = [pytest.mark.spark, pytest.mark.truth, pytest.mark.shares("airflow")]
 
 
 @pytest.fixture(scope="module")

@@ -109,6 +109,7 @@ def having(found: Mapping[str, Any]) -> dict[str, set[int]]:
     return {task: numbers for task, numbers in tasks.items() if numbers}
 
 
+@pytest.mark.oldest
 def test_all_tasks_of_fifty_dags_have_lineage(parse: Parse) -> None:
     found = parse(50)
     assert having(found) == {task: {*range(50)} for task in HAVE}
@@ -132,6 +133,7 @@ def test_all_tasks_of_fifty_dags_have_lineage(parse: Parse) -> None:
         assert not any(one["links"] or one["by"] for one in found["tasks"][task].values())
 
 
+@pytest.mark.oldest
 def test_without_the_line_all_is_as_before(parse: Parse) -> None:
     found = parse(2, line="")
     assert having(found) == {}

@@ -22,6 +22,8 @@ from spark_lineage.launch.launch import Launch, storable
 from spark_lineage.triggers.spark_application import SparkApplicationTrigger
 from spark_lineage.watch import sources
 
+pytestmark = pytest.mark.long
+
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 RM_KEY = "yarn_resourcemanager_webapp_address"
 YARN_LINE = f"INFO YarnClientImpl: Submitted application {APPLICATION_ID}"

@@ -19,6 +19,8 @@ from notified import notified
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.long
+
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EVENTS = FIXTURES / "events" / "a_414.ndjson"
 # After which Airflow kills the process of a task that it has told to end.

@@ -11,6 +11,8 @@ import pytest
 
 from spark_lineage.inject.properties import JarNotFoundError
 
+pytestmark = pytest.mark.long
+
 sys.path.insert(0, str(Path(__file__).parent))
 generated = importlib.import_module("generated")
 programs = importlib.import_module("generator.programs")

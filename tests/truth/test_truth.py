@@ -16,6 +16,8 @@ import pytest
 
 from spark_lineage.inject.properties import JarNotFoundError
 
+pytestmark = pytest.mark.long
+
 # Tests are no package, and the tool is a program: it finds its modules beside it.
 sys.path.insert(0, str(Path(__file__).parent))
 measure = importlib.import_module("measure")
@@ -45,6 +47,7 @@ def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         pool.shutdown(cancel_futures=True)
 
 
+@pytest.mark.oldest
 @pytest.mark.parametrize(("version", "job"), measure.recordings())
 def test_the_event_of_a_recording_is_the_truth(tmp_path: Path, version: str, job: str) -> None:
     _, scores = measure.measure(job, version, tmp_path, measure.RECORDED)

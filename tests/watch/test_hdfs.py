@@ -27,7 +27,7 @@ while time.time() < end and "orders.csv" not in (events.read_text() if events.ex
 orders.groupBy("shop").count().write.parquet(str(home / "counts"))
 spark.stop()
 """
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.shares("hadoop")]
 
 
 @pytest.mark.parametrize("is_rolling", [True, pytest.param(False, marks=pytest.mark.truth)])

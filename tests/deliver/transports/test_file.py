@@ -17,6 +17,8 @@ from openlineage.client.serde import Serde
 from spark_lineage.deliver.transports.errors import NotTakenError
 from spark_lineage.deliver.transports.opening import make_transport
 
+pytestmark = pytest.mark.oldest
+
 
 def test_a_line_an_event(tmp_path, event):
     path = tmp_path / "events.ndjson"

@@ -8,6 +8,8 @@ import pytest
 
 from spark_lineage.deliver.transports.probe import probe
 
+pytestmark = pytest.mark.oldest
+
 SECRET = "hunter2hunter2"  # noqa: S105
 
 

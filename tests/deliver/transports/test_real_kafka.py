@@ -22,6 +22,8 @@ from spark_lineage.deliver.transports.probe import probe
 if TYPE_CHECKING:
     from lineage_backends.kafka import Kafka
 
+pytestmark = pytest.mark.shares("kafka")
+
 PROVIDER = Path(__file__).parents[3] / "provider"
 
 
