@@ -10,7 +10,9 @@ READY := $(VENV)/.ready
 OLDEST := .venv-oldest
 # Most tests wait for a server or a driver, but those of these targets keep their cores busy.
 WORKERS := 3
-truth nightly test-oldest: WORKERS := 2
+unit nightly test-oldest: WORKERS := 2
+# The packages without a server, a process or Airflow in their tests.
+UNIT := merge naming plans settings secrets launch emit inject declare
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
 # spark-submit asks the first python3 of PATH where Spark is, unless SPARK_HOME names another Spark.
@@ -19,7 +21,7 @@ unexport SPARK_HOME PYTHONPATH
 # Hundreds of processes of the tests import the same modules: compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-oldest check truth nightly bench docs backends clusters clean java
+.PHONY: help demo unit test test-oldest check truth nightly bench docs backends clusters clean java
 
 help: ## Explain the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,7 +29,10 @@ help: ## Explain the targets
 demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (MARQUEZ_URL=http://host:5000 sends it there, EVIDENCE=event_log needs no jar)
 	@$(BIN)/python dags_example/demo.py
 
-test: $(READY) java ## Run every test, three files at once (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
+unit: $(READY) ## Run the tests of the pure packages, without Java, in a minute (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth and not nightly" $(UNIT:%=tests/%) $(ARGS)
+
+test: $(READY) java ## Run all tests but those of make truth and make nightly; one has a real Spark in a real Airflow
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth and not nightly" $(ARGS)
 
 test-oldest: $(OLDEST)/.ready java ## Run a real task and each of its ends on the oldest Airflow, Spark and providers that are supported
@@ -40,7 +45,7 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/python -m pytest -q tests/packaging tests/architecture
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-truth: $(READY) java ## Run on real Spark what make test replays or does once: programs of tests/truth, and more variants
+truth: $(READY) java ## Run the tests with real servers: Spark, Airflow's scheduler, YARN, HDFS, Kafka, a browser, and programs with a known truth
 	$(BIN)/python -m pytest -n $(WORKERS) -m "truth and not nightly" $(ARGS)
 
 nightly: $(READY) java ## Run what takes too long for each change: every deploy mode with every way of collecting, kills under load, Kubernetes (needs Go)

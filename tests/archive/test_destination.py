@@ -23,7 +23,7 @@ from spark_lineage.deliver.kept_events import events_in
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.shares("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.shares("spark"), pytest.mark.truth]
 
 PROGRAM = Path(__file__).parents[1] / "plugins" / "programs" / "archive_writer.py"
 VERSION = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
@@ -190,7 +190,6 @@ def test_a_file_system_that_is_not_local(spark: SparkSession, tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "out").iterdir() if path.suffix != ".crc"] == ["_current.json"]
 
 
-@pytest.mark.truth
 def test_runs_that_are_killed_leave_the_old_output_whole(spark: SparkSession, out: Path, tmp_path: Path) -> None:
     old = [merged_event("a_414", run_id=R1, day=DAY), merged_event("c_414", run_id=R2, day="2026-02-01")]
     new = [merged_event("bhive_414", run_id=R1, day="2026-02-01"), merged_event("gtask_414", run_id=R3, day=DAY)]

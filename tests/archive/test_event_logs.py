@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.shares("spark")
 
-spark_test = pytest.mark.spark
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "4.2" / "append_tables.zip"
 
 
@@ -61,7 +60,8 @@ def merge(capsys: pytest.CaptureFixture[str]) -> Merge:
     return Merge(capsys)
 
 
-@spark_test
+@pytest.mark.spark
+@pytest.mark.truth
 def test_each_gives_what_the_command_gives(
     spark: SparkSession, tmp_path: Path, home: tuple[Path, str], merge: Merge
 ) -> None:
@@ -89,7 +89,7 @@ def test_each_gives_what_the_command_gives(
     assert merge_archive(spark, [], str(tmp_path / "out"), event_logs=[f"{source}/logs"]).read == 0
 
 
-@spark_test
+@pytest.mark.spark
 @pytest.mark.nightly
 def test_a_lineage_file_and_the_log_of_its_application_are_one_task_whichever_comes_first(
     spark: SparkSession, tmp_path: Path, merge: Merge
@@ -126,7 +126,8 @@ def test_a_lineage_file_and_the_log_of_its_application_are_one_task_whichever_co
     assert after("other", str(lineage.parent), event_logs=[log]) == {task: ended}
 
 
-@spark_test
+@pytest.mark.spark
+@pytest.mark.truth
 def test_where_there_is_none_it_is_said(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for path, why in (("empty", "no event log in the directory .*: check spark.eventLog.dir"), ("missing", "no file")):

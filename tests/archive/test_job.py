@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.shares("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.shares("spark"), pytest.mark.truth]
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.ndjson"))
@@ -142,7 +142,6 @@ def renumbered(text: str, number: int) -> str:
     return re.sub(r'"runId":"[0-9a-f]{8}', f'"runId":"{number:08x}', text)
 
 
-@pytest.mark.truth
 def test_lines_of_every_kind(spark: SparkSession, tmp_path: Path, home: tuple[Path, str]) -> None:
     whole = (FIXTURES / "b_414.ndjson").read_bytes().splitlines()
     directory, source = home
@@ -180,7 +179,6 @@ def test_lines_of_every_kind(spark: SparkSession, tmp_path: Path, home: tuple[Pa
     assert events(tmp_path / "out") == {task.run_id: merged_event(lineage, task, DEFAULT_LIMIT_BYTES).content}
 
 
-@pytest.mark.truth
 def test_a_file_that_is_split_is_merged_as_a_whole(
     spark: SparkSession, tmp_path: Path, home: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,7 +204,6 @@ def test_a_file_that_is_gone_is_told(spark: SparkSession, tmp_path: Path, monkey
 # ---- whose task it is ----
 
 
-@pytest.mark.truth
 def test_what_belongs_together_is_found_across_files(spark: SparkSession, tmp_path: Path) -> None:
     """One application over three files, of which only one names the task; two applications of one task; an orphan."""
     home = tmp_path / "archive"
@@ -238,7 +235,6 @@ def no_parents(text: str) -> Iterator[str]:
         yield json.dumps(event) + "\n"
 
 
-@pytest.mark.truth
 def test_a_run_id_that_is_none_is_told_and_the_others_are_merged(spark: SparkSession, tmp_path: Path) -> None:
     home = tmp_path / "archive"
     home.mkdir()
@@ -299,7 +295,6 @@ def test_what_cannot_be_used_is_said(spark: SparkSession, tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.truth
 def test_naming_and_limit_are_those_of_the_merge(
     spark: SparkSession, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.shares("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.shares("spark"), pytest.mark.truth]
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 
@@ -148,7 +148,6 @@ def test_other_settings_merge_all_anew_and_read_nothing(
     assert content(out) == content(fresh)
 
 
-@pytest.mark.truth
 def test_a_new_pattern_of_secrets_merges_all_anew(
     spark: SparkSession, archive: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,7 +176,6 @@ def test_states_of_another_version_are_read_anew(
     assert content(out) == before
 
 
-@pytest.mark.truth
 def test_the_parts_of_many_runs_are_written_together(
     spark: SparkSession, tmp_path: Path, content: Any, archive: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

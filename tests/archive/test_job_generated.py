@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.shares("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.shares("spark"), pytest.mark.truth]
 
 SHARES = Shares(failed=0.1, torn=0.002, orphans=0.05, several=0.1, central=0.2, gzip=0.1, zstd=0.1)
 

@@ -16,7 +16,7 @@ from spark_lineage.archive.tables import write_tables
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.shares("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.shares("spark"), pytest.mark.truth]
 
 NOTEBOOK = Path(__file__).parents[2] / "dags_example" / "notebooks" / "lineage_questions.py"
 

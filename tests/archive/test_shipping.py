@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).parents[2]
 LINES = REPOSITORY / "tests" / "fixtures" / "events" / "a_414.ndjson"
 BINARIES = str(Path(sys.executable).parent)
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 def environment() -> dict[str, str]:

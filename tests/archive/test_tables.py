@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.shares("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.shares("spark"), pytest.mark.truth]
 
 Event = dict[str, Any]
 DAY, NEXT_DAY, LATER = "2026-01-31", "2026-02-01", "2026-02-07"

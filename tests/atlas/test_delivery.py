@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airflow_home import Airflow
     from warm_python import WarmPython
 
-pytestmark = pytest.mark.shares("kafka")
+pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
 Sender = Callable[..., AtlasTransport]
 Command = Callable[..., subprocess.CompletedProcess[str]]

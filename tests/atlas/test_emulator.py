@@ -20,7 +20,7 @@ from lineage_backends.atlas_emulator import AtlasEmulator, atlas_emulator
 from lineage_backends.atlas_recording import Conversation
 from lineage_backends.kafka import Kafka, kafka
 
-pytestmark = pytest.mark.shares("kafka")
+pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
 

@@ -18,7 +18,7 @@ from spark_lineage.atlas.transport import AtlasTransport
 from spark_lineage.atlas.types import APPLICATION, PATH, VERSION
 from spark_lineage.deliver.transports.errors import NotTakenError, answer_of
 
-pytestmark = pytest.mark.shares("kafka")
+pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
 Sender = Callable[..., AtlasTransport]
 # Of the names that something joins.

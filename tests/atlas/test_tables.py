@@ -11,7 +11,7 @@ from atlas_events import Atlas, changes, dataset, event, made_from, related, sen
 from spark_lineage.atlas.transport import AtlasTransport
 from spark_lineage.atlas.types import APPLICATION
 
-pytestmark = pytest.mark.shares("kafka")
+pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
 Sender = Callable[..., AtlasTransport]
 

@@ -13,7 +13,7 @@ from lineage_backends.data_rentgen import TOPIC, DataRentgen
 from lineage_backends.recorded import RECORDED, airflow_event, task_event
 from openlineage.client.uuid import generate_new_uuid
 
-pytestmark = pytest.mark.shares("kafka")
+pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
 NOON = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
 PARENT_JOB = {"namespace": "backends", "name": "dag"}

@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, Producer
 if TYPE_CHECKING:
     from lineage_backends.kafka import Kafka
 
-pytestmark = pytest.mark.shares("kafka")
+pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
 QUIET = {"log_level": 0}
 

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from laboratory import Outcome
 
 MANAGER = "YARN ResourceManager"
-# Each is submitted, runs and ends on a real cluster, which takes half a minute.
-EVERY_END = pytest.mark.truth
 
-pytestmark = [pytest.mark.spark, pytest.mark.shares("hadoop")]
+pytestmark = [pytest.mark.spark, pytest.mark.shares("hadoop"), pytest.mark.truth]
 
 
 def state(outcome: Outcome) -> str:
@@ -71,7 +69,6 @@ def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callab
     assert (manager.is_up, manager.state, bool(manager.completed)) == (True, "ACTIVE", True), manager
 
 
-@EVERY_END
 @pytest.mark.parametrize("end", ["success", pytest.param("exception", marks=pytest.mark.nightly)])
 def test_a_task_that_is_deferred(yarn: Any, statuses: Callable[..., Any], end: str) -> None:
     waits, deferred = (yarn.run("cluster", end, deferrable=one, conf={}) for one in (False, True))
@@ -121,7 +118,6 @@ def test_without_a_known_resource_manager_spark_submit_waits(nameless: Any, stat
     assert nameless.hadoop.application(failed[1])["finalStatus"] == "FAILED"
 
 
-@EVERY_END
 @pytest.mark.parametrize("end", ["exception", pytest.param("sys_exit", marks=pytest.mark.nightly)])
 def test_a_program_that_fails_in_cluster_mode(yarn: Any, statuses: Callable[..., Any], end: str) -> None:
     outcome = yarn.run("cluster", end)
@@ -140,7 +136,6 @@ def test_a_program_that_fails_in_cluster_mode(yarn: Any, statuses: Callable[...,
     assert statuses(outcome, "DRIVER")[-1] == ("FAILED", MANAGER)
 
 
-@EVERY_END
 def test_a_program_that_fails_in_client_mode_though_yarn_says_otherwise(yarn: Any) -> None:
     outcome = yarn.run("client", "exception")
     assert (state(outcome), yarn.hadoop.application(application_id(outcome))["finalStatus"]) == ("FAIL", "SUCCEEDED")
@@ -153,7 +148,6 @@ def meanwhile(act: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-@EVERY_END
 @pytest.mark.nightly
 @pytest.mark.parametrize("deploy_mode", ["client", "cluster"])
 def test_an_application_that_is_killed_through_the_resource_manager(
@@ -169,7 +163,6 @@ def test_an_application_that_is_killed_through_the_resource_manager(
         assert ("KILLED", MANAGER) in statuses(outcome, "DRIVER")
 
 
-@EVERY_END
 def test_a_task_that_is_killed_kills_its_application(yarn: Any, statuses: Callable[..., Any]) -> None:
     found: list[str] = []
 

@@ -15,6 +15,8 @@ import pytest
 
 from spark_lineage.deliver.outbox.outbox import Outbox
 
+pytestmark = pytest.mark.truth
+
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "dags_example" / "outbox_maintenance.py"
 

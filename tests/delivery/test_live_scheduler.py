@@ -48,7 +48,7 @@ EDGES = {
 }
 HEALTHY = {"deferred", "stream", "mapped", "slow", "after"}
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.truth]
 
 
 @pytest.fixture(scope="module")

@@ -381,6 +381,7 @@ def test_the_default_repository_stands_in_for_maven_central(web, cache):
 
 
 @pytest.mark.spark
+@pytest.mark.truth
 def test_the_default_listener_is_in_maven_central(cache):
     def spark() -> SparkInstallation:
         return find_installation("spark-submit", {"PATH": os.environ["PATH"]})

@@ -75,6 +75,7 @@ def test_parse(text):
 
 
 @pytest.mark.spark
+@pytest.mark.truth
 def test_java_reads_the_same(tmp_path):
     """``java.util.Properties`` itself, on the keys and values before Spark's trimming."""
     if shutil.which("javac") is None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from airflow_home import IS_AIRFLOW_2
 
-pytestmark = pytest.mark.oldest
+pytestmark = [pytest.mark.oldest, pytest.mark.truth]
 
 ROOT = Path(__file__).parents[2]
 DAGS = '''

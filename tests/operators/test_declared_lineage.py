@@ -30,7 +30,7 @@ with DAG({mode!r}, start_date=datetime(2024, 1, 1), schedule=None):
     )
 """
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 MODES = ["declares", pytest.param("declares_and_fails", marks=pytest.mark.nightly)]

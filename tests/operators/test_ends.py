@@ -57,7 +57,7 @@ with DAG("ends", start_date=datetime(2024, 1, 1), schedule=None):
         task(mode, **arguments.get(mode, {{}}))
 """
 
-pytestmark = [pytest.mark.spark, pytest.mark.oldest, pytest.mark.shares("airflow")]
+pytestmark = [pytest.mark.spark, pytest.mark.oldest, pytest.mark.shares("airflow"), pytest.mark.truth]
 
 
 @dataclass

@@ -46,7 +46,7 @@ with DAG("variants", start_date=datetime(2024, 1, 1), schedule=None):
     task("off", lineage_enabled=False)
 """
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +125,6 @@ def test_the_driver_names_the_task_as_its_parent(airflow: Any, log: str) -> None
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.truth
 def test_a_job_without_lineage(airflow: Any, log_of_variants: str) -> None:
     event = terminal(airflow, "no_lineage", "variants")
     assert (event["eventType"], event["inputs"], event["outputs"]) == ("COMPLETE", [], [])
@@ -152,7 +151,6 @@ def test_a_retry_is_a_run_of_its_own(airflow: Any, log: str) -> None:
     assert len(list(airflow.home.glob("spark_lineage/modes/*/retry/-1/[12]-*"))) == 2
 
 
-@pytest.mark.truth
 @pytest.mark.parametrize(
     ("task", "cause"), [("no_evidence", "/nowhere/openlineage-spark.jar"), ("no_dir", "/proc/lineage")]
 )
@@ -170,7 +168,6 @@ def test_required_lineage_fails_the_task_before_it_submits(airflow: Any, log: st
     assert "lineage_required is set, and there is no lineage" in log
 
 
-@pytest.mark.truth
 def test_switched_off_it_is_the_stock_operator(airflow: Any, log_of_variants: str) -> None:
     event = terminal(airflow, "off", "variants")
     assert (event["eventType"], event["inputs"], event["outputs"]) == ("COMPLETE", [], [])

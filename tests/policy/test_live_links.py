@@ -49,7 +49,7 @@ with create_session() as session:
     print(json.dumps({name: task.get_extra_links(ti, name) or None for name in task.extra_links}))
 """
 
-pytestmark = [pytest.mark.spark, pytest.mark.oldest, pytest.mark.shares("airflow")]
+pytestmark = [pytest.mark.spark, pytest.mark.oldest, pytest.mark.shares("airflow"), pytest.mark.truth]
 
 
 @pytest.fixture(scope="module")

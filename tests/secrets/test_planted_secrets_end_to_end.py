@@ -107,7 +107,7 @@ with DAG(
         )
 """
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 @dataclass

@@ -62,6 +62,7 @@ def graph(outcome: Any, home: Path) -> dict[str, Any]:
 
 
 @pytest.mark.spark
+@pytest.mark.truth
 def test_the_event_log_alone_tells_the_same_where_there_is_no_jar(real_spark: RealSpark, tmp_path: Path) -> None:
     graphs = []
     for evidence in ("auto", "both"):
@@ -118,6 +119,7 @@ spark.stop()
 
 
 @pytest.mark.spark
+@pytest.mark.truth
 def test_a_stream_is_told_of_while_it_runs_by_its_event_log_alone(real_spark: RealSpark, tmp_path: Path) -> None:
     program, events = tmp_path / "stream.py", tmp_path / "events.ndjson"
     program.write_text(STREAM)

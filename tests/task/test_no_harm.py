@@ -14,7 +14,7 @@ from spark_lineage.inject.jar import resolve_jar
 if TYPE_CHECKING:
     from real_spark import RealSpark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 PROGRAM = """
 import sys
@@ -43,7 +43,7 @@ def program(spark: RealSpark, text: str = PROGRAM) -> Path:
     [
         "a,b#c?d[e]:f{g}*",
         pytest.param("a\\x=y", marks=pytest.mark.nightly),
-        pytest.param("a b%20ä;$", marks=pytest.mark.truth),
+        "a b%20ä;$",
     ],
 )
 def test_any_name_of_the_lineage_directory(real_spark: RealSpark, name: str) -> None:
@@ -59,7 +59,7 @@ def test_any_name_of_the_lineage_directory(real_spark: RealSpark, name: str) -> 
     ("name", "argument"),
     [
         ("listener.jar", "openlineage_jar"),
-        pytest.param("openlineage-spark.jar", "driver_class_path", marks=pytest.mark.truth),
+        ("openlineage-spark.jar", "driver_class_path"),
         pytest.param("renamed.jar", "jars", marks=pytest.mark.nightly),
     ],
 )

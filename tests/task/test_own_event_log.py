@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from real_spark import RELEASES, RealSpark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 # {settings} is Python; argv: where to write, and where a log may go.
 PROGRAM = """

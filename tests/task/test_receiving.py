@@ -112,6 +112,7 @@ def service(tmp_path: Path, bench: Any) -> Iterator[Any]:
 
 
 @pytest.mark.spark
+@pytest.mark.truth
 def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
     real_spark: RealSpark, tmp_path: Path, service: Any
 ) -> None:

@@ -27,10 +27,10 @@ while time.time() < end and "orders.csv" not in (events.read_text() if events.ex
 orders.groupBy("shop").count().write.parquet(str(home / "counts"))
 spark.stop()
 """
-pytestmark = [pytest.mark.spark, pytest.mark.shares("hadoop")]
+pytestmark = [pytest.mark.spark, pytest.mark.shares("hadoop"), pytest.mark.truth]
 
 
-@pytest.mark.parametrize("is_rolling", [True, pytest.param(False, marks=pytest.mark.truth)])
+@pytest.mark.parametrize("is_rolling", [True, False])
 def test_a_task_tells_of_what_its_driver_writes_while_the_log_is_open(
     real_spark: Any, hadoop: Hadoop, tmp_path: Path, is_rolling: bool
 ) -> None:

@@ -84,6 +84,7 @@ def collected(endpoints: Endpoints, directory: Path, run_id: str, known: set[str
 
 
 @pytest.mark.spark
+@pytest.mark.truth
 @pytest.mark.parametrize(
     ("job", "is_known"), [*((job, True) for job in JOBS), ("append_tables", False), ("fail_second_context", False)]
 )
@@ -104,6 +105,7 @@ def test_its_logs_give_the_same_lineage_as_the_files(
 
 
 @pytest.mark.spark
+@pytest.mark.truth
 def test_what_it_does_not_know_is_said(endpoints: Endpoints, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         found = collected(endpoints, tmp_path, "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e", {"application_1_0001"})

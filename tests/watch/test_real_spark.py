@@ -25,7 +25,7 @@ from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 @pytest.fixture(scope="module")

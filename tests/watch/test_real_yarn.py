@@ -25,7 +25,7 @@ from spark_lineage.watch.sources import Sources
 
 APPS = "/ws/v1/cluster/apps"
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 @pytest.fixture(scope="module")

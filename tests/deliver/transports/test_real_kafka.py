@@ -22,7 +22,7 @@ from spark_lineage.deliver.transports.probe import probe
 if TYPE_CHECKING:
     from lineage_backends.kafka import Kafka
 
-pytestmark = pytest.mark.shares("kafka")
+pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
 PROVIDER = Path(__file__).parents[3] / "provider"
 
