@@ -11,8 +11,8 @@ OLDEST := .venv-oldest
 # Most tests wait for a server or a driver, but those of these targets keep their cores busy.
 WORKERS := 3
 unit nightly test-oldest: WORKERS := 2
-# The packages without a server, a process or Airflow in their tests.
-UNIT := merge naming plans settings secrets launch emit inject declare
+# Packages whose tests need no server.
+UNIT := merge naming plans settings secrets launch emit declare
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
 # spark-submit asks the first python3 of PATH where Spark is, unless SPARK_HOME names another Spark.
@@ -30,7 +30,7 @@ demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (
 	@$(BIN)/python dags_example/demo.py
 
 unit: $(READY) ## Run the tests of the pure packages, without Java, in a minute (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth and not nightly" $(UNIT:%=tests/%) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not airflow and not truth and not nightly" $(UNIT:%=tests/%) $(ARGS)
 
 test: $(READY) java ## Run all tests but those of make truth and make nightly; one has a real Spark in a real Airflow
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth and not nightly" $(ARGS)

@@ -49,7 +49,12 @@ for line in sys.stdin:
 
 def _blocks(info: str) -> list[object]:
     return [
-        pytest.param(block["text"], id=f"{document.name}:{text.count(chr(10), 0, block.start()) + 1}")
+        pytest.param(
+            block["text"],
+            id=f"{document.name}:{text.count(chr(10), 0, block.start()) + 1}",
+            # A Spark job.
+            marks=[pytest.mark.spark, pytest.mark.truth] if "spark-lineage archive" in block["text"] else [],
+        )
         for document in DOCUMENTS
         for text in [document.read_text()]
         for block in BLOCK.finditer(text)

@@ -30,6 +30,7 @@ CONSOLE_WORDS = "the transport console"
 OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
 
 
+@pytest.mark.airflow
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

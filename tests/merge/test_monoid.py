@@ -239,7 +239,7 @@ class TestEvidence:
     """What event logs say is folded, and laid over the runs, in any order alike."""
 
     @pytest.mark.parametrize("name", LOGGED)
-    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(data=st.data())
     def test_a_real_log_beside_its_events(self, name: str, data: st.DataObject) -> None:
         parts = list(logged(name))
@@ -251,14 +251,14 @@ class TestEvidence:
         assert whole(folded_parts(events), "COMPLETE") != whole(folded_parts(list(logged(name))), "COMPLETE")
 
     @pytest.mark.parametrize("name", ["b_414", "e_414"])
-    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(data=st.data())
     def test_whatever_executions_there_are(self, name: str, data: st.DataObject) -> None:
         parts = [*lines(name), *drawn_executions(name, data)]
         task_state = data.draw(st.sampled_from(["COMPLETE", "FAIL"]), label="task")
         assert whole(shuffled(parts, data), task_state) == whole(folded_parts(parts), task_state)
 
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=50, deadline=None)
     @given(data=st.data())
     def test_tellings_that_contradict_each_other_are_joined_alike(self, data: st.DataObject) -> None:
         first, *others = (

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.truth
+
 PROGRAM = Path(__file__).with_name("in_database.py")
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "gkillmid_414.ndjson"
 DAG = """

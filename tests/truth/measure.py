@@ -26,7 +26,7 @@ from rich.markup import escape
 from rich.table import Table
 from truth_event import Score, compare
 from truth_file import JOBS, MEASURES, STATED, VERSIONS, jobs, read_truth
-from truth_recording import record, recorded, recording, recordings
+from truth_recording import merged_recording, record, recorded, recording, recordings
 from truth_run import environment, kept_application, own_version, run_job
 
 from spark_lineage.inject.properties import JarNotFoundError
@@ -115,6 +115,13 @@ def measure(job: str, version: str, home: Path, how: How = LIVE) -> tuple[float,
     event = application.merged(is_log_alone=how.is_log_alone)
     evidence = "event_log" if how.is_log_alone else "all"
     return application.seconds, compare(truth, event, application.work, evidence, application.snapshots)
+
+
+def recorded_scores(job: str, version: str, *, is_log_alone: bool = False) -> Scores:
+    """Compare the event of a recording, which this process merges once."""
+    application, event = merged_recording(job, version, is_log_alone=is_log_alone)
+    evidence = "event_log" if is_log_alone else "all"
+    return compare(read_truth(job), event, application.work, evidence, application.snapshots)
 
 
 def jobs_to_run() -> list[str]:

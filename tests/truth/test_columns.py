@@ -18,6 +18,8 @@ from lineage_backends.schemas import faults
 
 from spark_lineage.launch.directory import EVENTS_FILE
 
+pytestmark = pytest.mark.shares("recordings")
+
 # Tests are no package, and the tool is a program: it finds its modules beside it.
 sys.path.insert(0, str(Path(__file__).parent))
 recordings = importlib.import_module("truth_recording")
@@ -91,15 +93,12 @@ def programs(job: str) -> list[Path]:
 
 @pytest.mark.parametrize("is_log_alone", [False, True], ids=["both", "log"])
 @pytest.mark.parametrize(("version", "job"), recordings.recordings())
-def test_event_of_recording_is_valid_and_names_no_column_that_no_table_has(
-    tmp_path, version, job, is_log_alone
-) -> None:
-    application = recordings.recorded(job, version, tmp_path)
+def test_event_of_recording_is_valid_and_names_no_column_that_no_table_has(version, job, is_log_alone) -> None:
+    application, event = recordings.merged_recording(job, version, is_log_alone=is_log_alone)
     events = application.home / "lineage" / EVENTS_FILE
     lines = events.read_text().splitlines() if events.exists() else []
     known = {name.casefold() for line in lines for name in columns(json.loads(line))}
     known.update(name.casefold() for name in stated(truth_file.read_truth(job)))
-    event = application.merged(is_log_alone=is_log_alone)
     assert (faults(event), [*without_schema(event)], [*outside_of_the_specification(event)]) == ([], [], [])
     named = set(columns(event))
     # A column that nothing reads stands in the program alone.

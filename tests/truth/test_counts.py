@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.shares("recordings")
+
 # Tests are no package, and the tool is a program: it finds its modules beside it.
 sys.path.insert(0, str(Path(__file__).parent))
 truth_counts = importlib.import_module("truth_counts")

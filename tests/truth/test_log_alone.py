@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.shares("recordings")
+
 # Tests are no package, and the tool is a program: it finds its modules beside it.
 sys.path.insert(0, str(Path(__file__).parent))
 measure = importlib.import_module("measure")
@@ -55,10 +57,9 @@ def kind_of(job: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def scores(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+def scores() -> Mapping[str, Any]:
     """The scores of each job."""
-    home = tmp_path_factory.mktemp("log")
-    return {job: measure.measure(job, version, home / job, measure.LOG_ALONE)[1] for job, version in LAST.items()}
+    return {job: measure.recorded_scores(job, version, is_log_alone=True) for job, version in LAST.items()}
 
 
 @pytest.mark.parametrize("job", LAST)

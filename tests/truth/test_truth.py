@@ -16,7 +16,7 @@ import pytest
 
 from spark_lineage.inject.properties import JarNotFoundError
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.shares("recordings")]
 
 # Tests are no package, and the tool is a program: it finds its modules beside it.
 sys.path.insert(0, str(Path(__file__).parent))
@@ -49,8 +49,8 @@ def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.oldest
 @pytest.mark.parametrize(("version", "job"), measure.recordings())
-def test_the_event_of_a_recording_is_the_truth(tmp_path: Path, version: str, job: str) -> None:
-    _, scores = measure.measure(job, version, tmp_path, measure.RECORDED)
+def test_the_event_of_a_recording_is_the_truth(version: str, job: str) -> None:
+    scores = measure.recorded_scores(job, version)
     assert all(score.is_perfect for score in scores.values()), measure.report(job, scores)
 
 

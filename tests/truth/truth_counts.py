@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import io
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from truth_event import compare
 from truth_file import EVIDENCE, VERSIONS, read_truth
-from truth_recording import recorded, recordings
+from truth_recording import merged_recording, recordings
 
 _FACETS = {"sparkLineage_unknownDatasets": "commands", "sparkLineage_unreadPlans": "parts"}
 # A number that is missing is seen to be missing: it is no fault of the lineage, as a false one is.
@@ -46,15 +44,13 @@ class Counted:
 
 def counted_events(version: str, evidence: str) -> list[Counted]:
     """Return the events of all recordings of a Spark release."""
-    with tempfile.TemporaryDirectory(prefix="truth-") as temporary, redirect_stderr(io.StringIO()):
-        jobs = [job for each, job in recordings() if each == version]
-        return [_counted(version, job, Path(temporary, job), evidence) for job in jobs]
+    with redirect_stderr(io.StringIO()):
+        return [_counted(version, job, evidence) for each, job in recordings() if each == version]
 
 
-def _counted(version: str, job: str, home: Path, evidence: str) -> Counted:
+def _counted(version: str, job: str, evidence: str) -> Counted:
     """Return one event; what the truth calls without evidence is missing in it as well."""
-    application = recorded(job, version, home)
-    event = application.merged(is_log_alone=evidence == "event_log")
+    application, event = merged_recording(job, version, is_log_alone=evidence == "event_log")
     truth = replace(read_truth(job), without_evidence=[])
     faults = [
         f"{measure}: {fact}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
+import tempfile
 import zipfile
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import zstandard
 from truth_file import VERSIONS
@@ -80,6 +84,28 @@ def recorded(job: str, version: str, home: Path) -> Application:
     with zipfile.ZipFile(recording(job, version)) as archive:
         archive.extractall(home)
     return kept_application(home)
+
+
+def merged_recording(job: str, version: str, *, is_log_alone: bool = False) -> tuple[Application, dict[str, Any]]:
+    """Return a recorded application and its event; a process unpacks and merges each once."""
+    return _unpacked(job, version), json.loads(_merged(job, version, is_log_alone))
+
+
+@cache
+def _unpacked(job: str, version: str) -> Application:
+    return recorded(job, version, Path(_temporary().name, version, job))
+
+
+@cache
+def _merged(job: str, version: str, is_log_alone: bool) -> str:
+    return json.dumps(_unpacked(job, version).merged(is_log_alone=is_log_alone))
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    made = tempfile.TemporaryDirectory(prefix="truth-")
+    atexit.register(made.cleanup)
+    return made
 
 
 def _text(path: Path) -> bytes:
