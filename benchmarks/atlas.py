@@ -29,9 +29,9 @@ from typing import Any
 import requests
 from pairs import Taken, by_turns, parser, timed
 
-from spark_lineage.deliver.outbox.outbox import Outbox
-from spark_lineage.deliver.transports.opening import open_transport
+from spark_lineage.deliver.outbox import Delivered, Outbox, flush
 
+NONE = Delivered()
 HERE = Path(__file__).resolve().parent
 BACKENDS = HERE.parent / "tests" / "backends"
 EMULATOR = """
@@ -95,7 +95,7 @@ def main() -> None:
             outbox.put(conn_id, each)
 
     def deliver(conn_id: str, given: list[bytes]) -> None:
-        if outbox.deliver([conn_id], open_transport, 300, is_asked_for=True).sent != len(given):
+        if flush(Path(directory), [conn_id]).get(conn_id, NONE).sent != len(given):
             raise SystemExit(f"{conn_id} did not take all events")
 
     def run(conn_id: str) -> Taken:
@@ -119,7 +119,6 @@ def main() -> None:
         outbox = Outbox(Path(directory))
         # The first ones, which do not count, make types and entities.
         found = by_turns({name: partial(run, name) for name in ("atlas", "http")}, asked)
-        outbox.close()
     found.show("atlas_put_vs_http", (one["atlas"]["put"] / one["http"]["put"] for one in found.rounds))
     found.compare("atlas_delivery_vs_http", "atlas", "http")
     for count in ("requests", "bytes"):

@@ -27,7 +27,7 @@ with DAG(
     @task
     def flush_outbox() -> None:
         """Send what waits, with the connections that the events name."""
-        from spark_lineage.deliver.outbox.outbox import flush
+        from spark_lineage.deliver.outbox import flush
 
         left = []
         for destination, done in flush(seconds=SECONDS).items():

@@ -24,11 +24,23 @@ LIMITS = Path(__file__).with_name("figures.json")
 ROOTS = ("provider", "operators", "listeners")
 # The packages and modules without which no task has lineage. A test compares both lists with the directories.
 CORE = {
-    *("__init__", "collect", "declare", "deliver", "emit", "inject", "launch", "listeners", "merge", "naming"),
+    *(
+        "__init__",
+        "add_ons",
+        "collect",
+        "declare",
+        "deliver",
+        "emit",
+        "inject",
+        "launch",
+        "listeners",
+        "merge",
+        "naming",
+    ),
     *("operators", "plans", "policy", "provider_info", "recover", "secrets", "settings", "submit", "task"),
     *("triggers", "watch"),
 }
-ADD_ONS = {"archive", "atlas", "cli", "doctor", "notify", "sensors", "view"}
+ADD_ONS = {"archive", "atlas", "cli", "doctor", "notify", "receiver", "supervision", "view"}
 # A program of the truth that appends to tables, on Spark 4.2.
 JOB = "append_tables"
 for folder in ("tests/plugins", "tests/truth", *ROOTS):

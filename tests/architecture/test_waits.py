@@ -60,8 +60,12 @@ FILES = {
         ),
         "`task_injection` bounds the preparation, and `jar_timeout_seconds` the jar",
     ),
-    "spark_lineage.atlas.transport": "the outbox's delivery, as of every transport",
-    "spark_lineage.launch.lock": "`Outbox`, `LINEAGE_FILES`, threads that deliver; its lock has its own time",
+    "spark_lineage.atlas.transport": "the courier, as of every transport",
+    **dict.fromkeys(
+        ("spark_lineage.deliver.spool", "spark_lineage.deliver.pauses", "spark_lineage.deliver.outbox"),
+        "`OUTBOX_FILES` in `through_connections`; the courier and commands are processes of their own",
+    ),
+    "spark_lineage.launch.lock": "`LINEAGE_FILES`, threads that deliver; its lock has its own time",
     "spark_lineage.collect.received_events": "the follower's thread, which `task.collecting` bounds; recovery",
     "spark_lineage.watch.task_watch": "the follower's thread, and bounded runs",
     "spark_lineage.submit.hook": "its digest is called by `last_end` alone, which is bounded",
@@ -71,8 +75,6 @@ FILES = {
     "spark_lineage.recover.closing": "`closing.close_earlier` bounds it",
     "spark_lineage.listeners.ndjson_listener": "the listener's own thread",
 }
-# The outbox: `Outbox` is bounded as a whole, and its deliveries run in threads.
-OUTBOX = "spark_lineage.deliver.outbox"
 TRANSPORTS = "spark_lineage.deliver.transports"
 _METHODS = {
     *("read_bytes", "read_text", "write_bytes", "write_text", "touch", "readlink"),
@@ -105,7 +107,7 @@ def test_whoever_touches_files_says_what_bounds_it() -> None:
     found = {
         name
         for name, tree in _modules().items()
-        if not _is_in(name, (OUTBOX, TRANSPORTS))
+        if not _is_in(name, (TRANSPORTS,))
         for node in ast.walk(tree)
         if _touches_files(node)
     }
@@ -113,8 +115,7 @@ def test_whoever_touches_files_says_what_bounds_it() -> None:
 
 
 def test_what_is_said_to_be_bounded_is() -> None:
-    bounded = [*(name for name, why in FILES.items() if why == BOUNDED), f"{OUTBOX}.outbox"]
-    for name in bounded:
+    for name in (name for name, why in FILES.items() if why == BOUNDED):
         names = {node.attr for node in ast.walk(_modules()[name]) if isinstance(node, ast.Attribute)}
         assert names & {"bounded", "use", "seconds_left"}, name
 

@@ -17,9 +17,8 @@ from lineage_backends.processes import free_ports
 
 from spark_lineage.atlas.transport import AtlasTransport
 from spark_lineage.atlas.types import APPLICATION
-from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox import Outbox, flush
 from spark_lineage.deliver.transports.errors import NotTakenError, answer_of
-from spark_lineage.deliver.transports.opening import open_transport
 
 if TYPE_CHECKING:
     from airflow_home import Airflow
@@ -56,17 +55,16 @@ def test_what_atlas_missed_comes_in_order_when_it_is_back(
         outbox.put("atlas", json.dumps(event(each, "START")).encode())
         end = event(each, "COMPLETE", inputs=[dataset(f"/{each}/in")], outputs=[dataset(f"/{each}/out")])
         outbox.put("atlas", json.dumps(end).encode())
-        assert outbox.deliver(["atlas"], open_transport, 5).sent == 0
+        assert not [one for one in flush(tmp_path, seconds=5).values() if one.sent]
     (waiting,) = outbox.destinations()
     assert (waiting.waiting, waiting.dead) == (6, 0)
     monkeypatch.setenv("AIRFLOW_CONN_ATLAS", connection(atlas))
-    delivered = outbox.deliver(["atlas"], open_transport, 60, is_asked_for=True)
+    delivered = flush(tmp_path, seconds=60)["atlas"]
     assert (delivered.sent, delivered.waiting, delivered.refused) == (6, 0, 0)
     for each in jobs:
         process = atlas.there(APPLICATION, f"{each}@prod")
         assert process["attributes"]["state"] == "COMPLETE"
         assert (related(process, "inputs"), related(process, "outputs")) == ({f"/{each}/in"}, {f"/{each}/out"})
-    outbox.close()
 
 
 @pytest.fixture

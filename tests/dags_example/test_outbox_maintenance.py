@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox import Outbox
 
 pytestmark = pytest.mark.truth
 
@@ -69,7 +69,6 @@ def test_what_waits_is_sent_by_the_dag(
     outbox = Outbox(directory)
     for number, kind in enumerate(("START", "RUNNING", "COMPLETE")):
         outbox.put("other", lineage_event(number, kind))
-    outbox.close()
     transport = {
         "type": "spark_lineage.deliver.connection_transport.ConnectionTransport",
         "conn_id": "marquez",
@@ -100,5 +99,4 @@ def test_what_waits_is_sent_by_the_dag(
     of_task = [event["eventType"] for event in events if event["job"]["name"] == "outbox_maintenance.flush_outbox"]
     assert of_task == ["START", "COMPLETE"], log
     left = Outbox(directory)
-    assert left.events() == []
-    left.close()
+    assert left.destinations() == []

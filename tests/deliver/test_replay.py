@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,11 +19,9 @@ from hypothesis import strategies as st
 
 from spark_lineage.deliver import replay as replay_module
 from spark_lineage.deliver.kept_events import MergedEvent, append, digest_of, events_in
+from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.replay import Replay, in_order
-from spark_lineage.deliver.transports.opening import make_transport
-
-if TYPE_CHECKING:
-    from openlineage.client.transport import Transport
+from spark_lineage.deliver.sender import Later, Sender, sender_of
 
 RUNS = [f"0190e6e0-0000-7000-8000-{number:012}" for number in range(10)]
 NO_WAIT = 100_000.0
@@ -39,8 +37,8 @@ class Backend:
     asked: int = 0
     always: int | None = 201
 
-    def transport(self, _destination: str = "") -> Transport:
-        return make_transport({"type": "http", "url": f"http://127.0.0.1:{self.server.server_port}"})
+    def sender(self, _destination: str = "") -> Sender:
+        return sender_of({"type": "http", "url": f"http://127.0.0.1:{self.server.server_port}"})
 
     @property
     def told(self) -> list[tuple[str, str]]:
@@ -97,11 +95,15 @@ def steps(tmp_path: Path, *events: dict[str, Any]) -> list[MergedEvent]:
     return in_order(events_in([str(tmp_path)]))
 
 
+def profiles(namespaces: dict[str, str | None]) -> dict[str, Profile]:
+    return {destination: Profile(namespace) for destination, namespace in namespaces.items()}
+
+
 def replayed(
     backend: Backend, steps: list[MergedEvent], rate: float = NO_WAIT, **destinations: str | None
 ) -> tuple[Replay, list[str]]:
     told: list[str] = []
-    replay = Replay(steps, destinations or {"marquez": None}, backend.transport, rate=rate, say=told.append)
+    replay = Replay(steps, profiles(destinations or {"marquez": None}), backend.sender, rate=rate, say=told.append)
     for _ in replay.run():
         pass
     replay.close()
@@ -205,13 +207,13 @@ def test_a_backend_that_breaks_on_each_is_left_alone(backend: Backend, tmp_path:
 
 
 def test_a_backend_that_is_away_is_left_alone_and_the_other_gets_all(backend: Backend, tmp_path: Path) -> None:
-    def opened(destination: str) -> Transport:
-        away = make_transport({"type": "http", "url": "http://127.0.0.1:1"})
-        return away if destination == "away" else backend.transport()
+    def opened(destination: str) -> Sender:
+        away = sender_of({"type": "http", "url": "http://127.0.0.1:1"})
+        return away if destination == "away" else backend.sender()
 
     told: list[str] = []
     waiting = steps(tmp_path, *(event(run, "COMPLETE", run) for run in range(9)))
-    replay = Replay(waiting, {"away": None, "here": None}, opened, rate=NO_WAIT, say=told.append)
+    replay = Replay(waiting, profiles({"away": None, "here": None}), opened, rate=NO_WAIT, say=told.append)
     assert list(replay.run()) == list(range(1, 10))
     replay.close()
     assert len(backend.taken) == 9
@@ -247,8 +249,8 @@ def test_a_file_that_changes_meanwhile_loses_none_in_silence(backend: Backend, t
 def test_one_who_interrupts_knows_how_far_it_came(backend: Backend, tmp_path: Path) -> None:
     replay = Replay(
         steps(tmp_path, *(event(run, "COMPLETE", run) for run in range(3))),
-        {"marquez": None},
-        backend.transport,
+        profiles({"marquez": None}),
+        backend.sender,
         rate=NO_WAIT,
         say=print,
     )
@@ -265,16 +267,13 @@ def _interrupted(run: Any) -> None:
 
 def test_waiting_grows_and_minds_what_the_backend_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    response = type("Response", (), {"status_code": 503, "headers": {"Retry-After": "3"}, "content": b"", "reason": ""})
-    error = OSError("no")
-    error.response = response  # type: ignore[attr-defined]
     waits: list[float] = []
 
     def emit() -> None:
-        raise error
+        raise Later("no", retry_after=3)
 
     sleeping: Callable[[float], None] = waits.append
-    with pytest.raises(OSError, match="no"):
+    with pytest.raises(Later, match="no"):
         replay_module._PERSISTENT.copy(sleep=sleeping)(emit)
     assert len(waits) == 3
     assert all(wait >= 3 for wait in waits)

@@ -18,7 +18,8 @@ from openlineage.client.transport.transform.transformers.job_namespace_replace_t
     JobNamespaceReplaceTransformer,
 )
 
-from spark_lineage.deliver.stored_event import event_time, in_namespace, restore, restore_any
+from spark_lineage.deliver.profile import Profile
+from spark_lineage.deliver.stored_event import event_time, restore, restore_any
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.merge.lineage import TaskLineage
 
@@ -263,8 +264,8 @@ def test_a_time_without_an_offset_is_utc() -> None:
 
 def test_an_event_without_a_run_gets_another_namespace_too() -> None:
     of_job, of_dataset = {"job": {"namespace": "a", "name": "j"}}, {"dataset": {"namespace": "a", "name": "d"}}
-    assert json.loads(in_namespace(json.dumps(of_job).encode(), "b")) == {"job": {"namespace": "b", "name": "j"}}
-    assert json.loads(in_namespace(json.dumps(of_dataset).encode(), "b")) == of_dataset
+    assert json.loads(Profile("b").encoded(json.dumps(of_job).encode())) == {"job": {"namespace": "b", "name": "j"}}
+    assert json.loads(Profile("b").encoded(json.dumps(of_dataset).encode())) == of_dataset
 
 
 def test_what_is_nothing_of_all_is_refused() -> None:
@@ -282,6 +283,6 @@ def test_the_facets_of_inputs_are_checked_on_inputs_alone() -> None:
 def test_a_parent_of_another_namespace_keeps_it() -> None:
     root = {"run": {"runId": RUN_ID}, "job": {"namespace": "others", "name": "etl"}}
     event = document(run={"runId": RUN_ID, "facets": {"parent": parent(root=root)}})
-    named = json.loads(in_namespace(json.dumps(event).encode(), "new"))
+    named = json.loads(Profile("new").encoded(json.dumps(event).encode()))
     facet = named["run"]["facets"]["parent"]
     assert [each["job"]["namespace"] for each in (named, facet, facet["root"])] == ["new", "new", "others"]

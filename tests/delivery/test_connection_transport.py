@@ -16,7 +16,7 @@ from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import InputDataset
 
 from spark_lineage.deliver.connection_transport import ConnectionTransport
-from spark_lineage.deliver.outbox.outbox import flush
+from spark_lineage.deliver.outbox import flush
 from spark_lineage.deliver.transports.opening import airflow_connection, airflow_transport
 from spark_lineage.emit.facets import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
 from spark_lineage.launch.bounded_run import KILLED_SECONDS, Kill
@@ -121,7 +121,7 @@ def test_secrets_do_not_get_as_far_as_the_disk(
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_MARQUEZ", json.dumps({"conn_type": "openlineage", "host": "http://127.0.0.1:1"}))
     start(adapter, job_description="curl -H 'Authorization: Bearer hunter2'")
-    kept = [path.read_bytes() for path in (tmp_path / "outbox").iterdir()]
+    kept = [path.read_bytes() for path in (tmp_path / "outbox").rglob("*") if path.is_file()]
     assert any(RUN_ID.encode() in content for content in kept)
     assert not any(b"hunter2" in content for content in kept)
 

@@ -149,7 +149,6 @@ def test_a_backend_that_is_away_holds_nobody_up_and_gets_everything_later(shop: 
     openlineage_backend.stop()
     outcome = shop.run(lineage=[EVENTS])
     assert outcome.error is None
-    assert "2 events for shop wait in the outbox" in outcome.printed
     assert "Delivery: START, COMPLETE for shop (2 wait in the outbox)" in outcome.printed
     openlineage_backend.start()
     shop.flush()
@@ -171,7 +170,7 @@ def test_what_a_backend_refuses_is_said_and_kept(shop: Any, openlineage_backend:
     openlineage_backend.always = Refuse(status=422)
     outcome = shop.run(lineage=[EVENTS])
     assert outcome.error is None
-    assert "refused; `spark-lineage outbox list --dead` shows why" in outcome.printed
+    assert "(2 were refused, see `spark-lineage outbox list --dead`)" in outcome.printed
 
 
 def test_a_connection_that_is_not_there_costs_no_event(shop: Any, openlineage_backend: Any) -> None:

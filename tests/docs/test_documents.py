@@ -10,14 +10,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fast_spark import JAVA_ENV
-
-from spark_lineage.deliver.outbox.outbox import Outbox
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))
@@ -95,8 +92,7 @@ def test_python_block(program: str, tmp_path: Path, interpreter: subprocess.Pope
 @pytest.mark.usefixtures("lineage_file")
 @pytest.mark.parametrize("commands", _blocks("sh run"))
 def test_shell_block(commands: str, tmp_path: Path, warm_python: Any) -> None:
-    with closing(Outbox(tmp_path / "outbox")) as outbox:
-        assert not outbox.destinations()
+    (tmp_path / "outbox").mkdir()
     for command in commands.splitlines():
         name, *arguments = shlex.split(command)
         assert name == "spark-lineage"

@@ -12,8 +12,10 @@ from typing import Any
 import psutil
 import pytest
 
-from spark_lineage.deliver.outbox.outbox import Outbox
-from spark_lineage.deliver.transports.opening import make_transport
+from spark_lineage.deliver.drain import Drain
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.sender import sender_of
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.doctor import directories
 from spark_lineage.doctor.directories import check_lineage_directory, check_outbox
 
@@ -107,10 +109,15 @@ def test_events_that_wait_and_an_outbox_that_is_nearly_full(
     assert waiting[0] == "ok"
     assert waiting[1].startswith("3 events wait for marquez, the oldest since 20")
     for limit, level in ((size * 1.1, "warning"), (size, "problem")):
-        monkeypatch.setattr(directories, "DEFAULT_BYTES", limit)
+        monkeypatch.setattr(directories, "MAX_BYTES", limit)
         assert told(check_outbox(setup()))[-1][0] == level
     assert [one.waiting for one in outbox.destinations()] == [3]
-    outbox.close()
+
+
+def deliver(spool: Spool, url: str) -> None:
+    sender = sender_of({"type": "http", "url": url})
+    Drain(spool, sender, lambda: False).run()
+    sender.close()
 
 
 def test_events_that_were_refused_and_a_backend_that_does_not_answer(
@@ -119,11 +126,9 @@ def test_events_that_were_refused_and_a_backend_that_does_not_answer(
     outbox = Outbox(tmp_path / "out")
     outbox.put("marquez", event())
     url = server({"*": (422, {"message": "no such field"})})
-    outbox.deliver(["marquez"], lambda _: make_transport({"type": "http", "url": url}), 5)
+    deliver(outbox.spool("marquez"), url)
     outbox.put("atlantis", event())
-    gone = {"type": "http", "url": f"http://127.0.0.1:{dead_port}"}
-    outbox.deliver(["atlantis"], lambda _: make_transport(gone), 5)
-    outbox.close()
+    deliver(outbox.spool("atlantis"), f"http://127.0.0.1:{dead_port}")
     (waiting,) = [found for found in check_outbox(setup()) if "wait for" in found.text]
     assert (waiting.level, "Connection refused" in waiting.text) == ("warning", True)
     (found,) = [found for found in check_outbox(setup()) if "has refused" in found.text]

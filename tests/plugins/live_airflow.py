@@ -27,7 +27,7 @@ from lineage_backends.processes import Server
 from remote_executor import elsewhere, processes
 from waiting_driver import EVENTS, PROGRAM, waiting_connection
 
-from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox import Outbox
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
@@ -159,7 +159,6 @@ class LiveAirflow:
             if directory.exists():
                 outbox = Outbox(directory)
                 found += [(str(directory), each) for each in outbox.destinations() if each.waiting or each.dead]
-                outbox.close()
         return found
 
     def tails(self) -> str:

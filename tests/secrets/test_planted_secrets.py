@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.deliver import kept_events
-from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox import Outbox
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.merge.transition import StatusReport
@@ -207,7 +207,6 @@ def test_a_planted_secret_is_in_no_outbox_and_in_no_kept_event(tmp_path: Path) -
         content = encode(restore(json.dumps(planted(place, what)).encode()))
         outbox.put("marquez", content)
         kept_events.append(launch, content)
-    outbox.close()
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     written = b"".join(file.read_bytes() for file in files)
     assert len(written) > 2 * len(ALL) * 1000

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from spark_lineage.atlas.datasets import Datasets, Thing
 from spark_lineage.atlas.types import APPLICATION, COLUMN_LINEAGE, PATH
-from spark_lineage.deliver.outbox.kept_event import TERMINAL
+from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.naming.identity import DatasetName
 
 # A run may begin so long after its interval, and still be the newest.

@@ -46,12 +46,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _refusals() -> tuple[type[Exception], ...]:
     """Return the errors whose text says what cannot be used, and what to do; imported where one was raised."""
     from spark_lineage.deliver.kept_events import KeptEventsError
-    from spark_lineage.deliver.outbox.kept_event import OutboxError
+    from spark_lineage.deliver.spool import SpoolError
     from spark_lineage.deliver.transports.errors import NotTakenError
     from spark_lineage.naming.options import NamingError
     from spark_lineage.settings import SettingError
 
-    return InputError, KeptEventsError, NamingError, NotTakenError, OutboxError, SettingError
+    return InputError, KeptEventsError, NamingError, NotTakenError, SettingError, SpoolError
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +20,29 @@ from spark_lineage.cli.output import REPEATED, InputError, above_zero, airflow_o
 from spark_lineage.secrets.redaction import redact, redact_value
 
 if TYPE_CHECKING:
-    from spark_lineage.deliver.outbox.kept_event import KeptEvent, Waiting
-    from spark_lineage.deliver.outbox.outbox import Outbox
+    from spark_lineage.deliver.outbox import Outbox, Waiting
+    from spark_lineage.deliver.spool import Entry, Spool
 
 # Something waits, or was left, or is not there.
 _NOT_ALL = 1
 _DESTINATION_COLUMNS = ("destination", "waiting", "oldest", "refused", "size", "state")
-_EVENT_COLUMNS = ("id", "destination", "type", "job", "run", "since", "size", "tries", "answer")
-_FLUSHED_COLUMNS = ("destination", "sent", "waiting", "refused", "too late")
+_EVENT_COLUMNS = ("id", "destination", "type", "job", "run", "since", "size", "answer")
+_FLUSHED_COLUMNS = ("destination", "sent", "waiting", "refused")
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """One event that waits, or that was refused; ``id`` is the name of its file up to the dot."""
+
+    id: str
+    destination: str
+    event_type: str
+    job: str
+    run_id: str
+    stored_at: float
+    size: int
+    is_dead: bool
+    answer: str
 
 
 def add(commands: Any) -> None:
@@ -55,21 +70,22 @@ def add(commands: Any) -> None:
         if name in ("flush", "retry"):
             action.add_argument("--seconds", type=above_zero, default=300.0, metavar="N", help="default: 300")
         if name in ("retry", "drop"):
-            action.add_argument("ids", nargs="*", type=int, metavar="ID", help="as list --dead or --waiting shows it")
+            action.add_argument("ids", nargs="*", metavar="ID", help="as list --dead or --waiting shows it")
             action.add_argument("--all", action="store_true", help="all refused events (retry), all events (drop)")
 
 
 def _list(arguments: argparse.Namespace) -> int:
     named = arguments.destination
     with _outbox(arguments) as outbox:
-        nothing = f"There are no events in {outbox.directory}." if outbox is not None else "There is no outbox yet."
+        nothing = f"There are no events in {outbox.directory}."
         if arguments.dead or arguments.waiting:
-            events = outbox.events(named, is_dead=arguments.dead) if outbox is not None else []
+            events = [
+                _listed(*found, is_dead=arguments.dead) for found in _events(outbox, named, is_dead=arguments.dead)
+            ]
             content = {"events": list(map(asdict, events))}
             _show(arguments, content, _EVENT_COLUMNS, list(map(_event_row, events)), nothing)
         else:
-            there = outbox.destinations() if outbox is not None else []
-            waiting = [one for one in there if not named or one.destination in named]
+            waiting = [one for one in outbox.destinations() if not named or one.destination in named]
             content = {"destinations": list(map(asdict, waiting))}
             _show(arguments, content, _DESTINATION_COLUMNS, list(map(_destination_row, waiting)), nothing)
     return 0
@@ -86,10 +102,10 @@ def _retry(arguments: argparse.Namespace) -> int:
     if bool(arguments.ids) == arguments.all:
         arguments.parser.error("give the IDs of refused events, or --all")
     with _outbox(arguments) as outbox:
-        events = _named(arguments, outbox, is_dead=True)
-        retried = outbox.retry([event.id for event in events]) if outbox is not None else []
+        events = _named(arguments, _events(outbox, arguments.destination, is_dead=True))
+        retried = [destination for destination, spool, entry in events if spool.retry([entry])]
     say(f"{len(retried)} events are tried again")
-    code = _flushed(arguments, sorted({event.destination for event in retried})) if retried else 0
+    code = _flushed(arguments, sorted(set(retried))) if retried else 0
     return code if len(events) >= len(set(arguments.ids)) else _NOT_ALL
 
 
@@ -97,22 +113,43 @@ def _drop(arguments: argparse.Namespace) -> int:
     if bool(arguments.ids) == (arguments.dead or arguments.all):
         arguments.parser.error("give the IDs of events, or --dead, or --all")
     with _outbox(arguments) as outbox:
-        events = _named(arguments, outbox, is_dead=True if arguments.dead else None)
-        dropped = outbox.drop([event.id for event in events]) if outbox is not None else 0
-    say(f"{dropped} events are deleted")
+        found = list(_events(outbox, arguments.destination, is_dead=True))
+        if not arguments.dead:
+            found += _events(outbox, arguments.destination, is_dead=False)
+        events = _named(arguments, found)
+        for _, spool, entry in events:
+            spool.remove(entry)
+    say(f"{len(events)} events are deleted")
     return 0 if len(events) >= len(set(arguments.ids)) else _NOT_ALL
 
 
-def _named(arguments: argparse.Namespace, outbox: Outbox | None, *, is_dead: bool | None) -> Sequence[KeptEvent]:
+def _events(outbox: Outbox, named: Sequence[str], *, is_dead: bool) -> Iterator[tuple[str, Spool, Entry]]:
+    for destination, spool in outbox.spools().items():
+        if not named or destination in named:
+            yield from ((destination, spool, entry) for entry in (spool.dead() if is_dead else spool.waiting()))
+
+
+def _named(
+    arguments: argparse.Namespace, events: Iterable[tuple[str, Spool, Entry]]
+) -> Sequence[tuple[str, Spool, Entry]]:
     """Return the events that are asked for; report unknown ids."""
-    events = outbox.events(arguments.destination, ids=arguments.ids, is_dead=is_dead) if outbox is not None else []
-    if missing := sorted(set(arguments.ids) - {event.id for event in events}):
-        say(f"no such event: {', '.join(map(str, missing))}")
-    return events
+    wanted = set(arguments.ids)
+    found = [each for each in events if not wanted or each[2].id in wanted]
+    if missing := sorted(wanted - {entry.id for _, _, entry in found}):
+        say(f"no such event: {', '.join(missing)}")
+    return found
+
+
+def _listed(destination: str, spool: Spool, entry: Entry, *, is_dead: bool) -> _Listed:
+    pauses = spool.pauses
+    answer = spool.why(entry) if is_dead else pauses.why(entry.run_id) or pauses.why("")
+    at = entry.put_at.timestamp()
+    job = spool.job_of(entry)
+    return _Listed(entry.id, destination, entry.event_type, job, entry.run_id, at, entry.size, is_dead, answer)
 
 
 def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:
-    from spark_lineage.deliver.outbox.outbox import flush
+    from spark_lineage.deliver.outbox import flush
 
     with airflow_on_stderr():
         flushed = flush(arguments.dir, destinations, seconds=arguments.seconds)
@@ -123,45 +160,41 @@ def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:
 
 
 @contextmanager
-def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox | None]:
-    """Return the outbox, None where there is none; it is closed afterwards, and a command that looks makes none.
+def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox]:
+    """Return the outbox; a command that looks makes none.
 
     :raises InputError: for a directory or a destination that is not there
     """
     # On purpose here: they import Airflow, which takes seconds.
-    from spark_lineage.deliver.outbox.database import FILE
-    from spark_lineage.deliver.outbox.outbox import Outbox, default_directory
-    from spark_lineage.deliver.transports.opening import open_transport
+    from spark_lineage.deliver.outbox import Outbox, default_directory
+    from spark_lineage.deliver.transports.opening import open_sender
 
-    with ExitStack() as stack:
+    with airflow_on_stderr():
+        directory = arguments.dir or default_directory()
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"the outbox {directory} is not a directory; check outbox_dir in [spark_lineage]")
+    if arguments.dir is not None and not directory.exists():
+        raise InputError(f"there is no outbox in {arguments.dir}")
+    outbox = Outbox(directory)
+    for destination in set(arguments.destination) - outbox.spools().keys():
+        # Raises for what is no connection either.
         with airflow_on_stderr():
-            directory = arguments.dir or default_directory()
-        if directory.exists() and not directory.is_dir():
-            raise InputError(f"the outbox {directory} is not a directory; check outbox_dir in [spark_lineage]")
-        outbox = None
-        if (directory / FILE).exists():
-            outbox = stack.enter_context(closing(Outbox(directory)))
-        elif arguments.dir is not None:
-            raise InputError(f"there is no outbox in {arguments.dir}")
-        known = {one.destination for one in outbox.destinations()} if outbox is not None else set()
-        for destination in set(arguments.destination) - known:
-            # Raises for what is no connection either.
-            with airflow_on_stderr():
-                open_transport(destination).close(0)
-        yield outbox
+            open_sender(destination).close()
+    yield outbox
 
 
 def _destination_row(one: Waiting) -> Sequence[str]:
     state = f"paused for {one.paused_seconds:.0f} s: {one.answer}" if one.paused_seconds else one.answer
+    if one.paused_runs and not one.paused_seconds:
+        state = f"{one.paused_runs} runs are paused: {one.answer}"
     oldest = _time(one.oldest_at) if one.waiting else ""
     return one.destination, str(one.waiting), oldest, str(one.dead), decimal(one.bytes), state
 
 
-def _event_row(event: KeptEvent) -> Sequence[str]:
-    head = event.head
+def _event_row(event: _Listed) -> Sequence[str]:
     return (
-        *(str(event.id), event.destination, head.event_type, head.job, head.run_id),
-        *(_time(event.stored_at), decimal(event.size), str(event.attempts), event.answer),
+        *(event.id, event.destination, event.event_type, event.job, event.run_id),
+        *(_time(event.stored_at), decimal(event.size), event.answer),
     )
 
 

@@ -20,6 +20,7 @@ from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.deliver.kept_events import MergedEvent
+    from spark_lineage.deliver.profile import Profile
     from spark_lineage.deliver.replay import Tally
 
 _NOT_ALL = 1
@@ -95,9 +96,9 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
     with airflow_on_stderr():
         # On purpose here: it imports Airflow, which takes seconds.
         from spark_lineage.deliver.replay import Replay
-        from spark_lineage.deliver.transports.opening import open_transport
+        from spark_lineage.deliver.transports.opening import open_sender
 
-        replay = Replay(steps, _destinations(arguments.conn_id), open_transport, rate=arguments.rate, say=say_once)
+        replay = Replay(steps, _destinations(arguments.conn_id), open_sender, rate=arguments.rate, say=say_once)
         with closing(replay):
             try:
                 with Progress(*columns, console=console) as progress:
@@ -110,14 +111,14 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
     return code or (_NOT_ALL if any(tally.sent < tally.total for tally in replay.tallies.values()) else 0)
 
 
-def _destinations(conn_ids: Sequence[str]) -> Mapping[str, str | None]:
-    """Return the destinations of the connections, each with the namespace that its jobs get."""
-    from spark_lineage.deliver.transports.opening import destinations_of, job_namespace
+def _destinations(conn_ids: Sequence[str]) -> Mapping[str, Profile]:
+    """Return the destinations of the connections, each with what its events are encoded for."""
+    from spark_lineage.deliver.transports.opening import destinations_of, profile_of
 
     return {
-        destination: job_namespace(conn_id)
+        destination: profile_of(conn_id, config)
         for conn_id in dict.fromkeys(conn_ids)
-        for destination in destinations_of(conn_id)
+        for destination, config in destinations_of(conn_id).items()
     }
 
 

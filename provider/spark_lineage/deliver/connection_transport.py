@@ -15,7 +15,7 @@ import attr
 from openlineage.client.event_v2 import RunEvent
 from openlineage.client.transport.transport import Config, Transport
 
-from spark_lineage.deliver.outbox.kept_event import TERMINAL
+from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import as_meant, value_of
 from spark_lineage.launch.bounded_run import Kill
@@ -69,8 +69,8 @@ class ConnectionTransport(Transport):
         guard = Guard(lambda: False, _log)
         sender = ConnectionSender((self.config.conn_id,), settings, guard, is_for_provider=True)
         sender.put(encode(as_meant(event)), at_most_seconds=seconds)
-        sender.deliver(seconds)
-        sender.close()
+        if left := sender.deliver(seconds):
+            _log.warning("Of the events for %s, %s.", ", ".join(sender.destinations), left)
 
 
 def _is_ours_to_end(event: Event) -> bool:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from spark_lineage.deliver.outbox.kept_event import TERMINAL
+from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.deliver.stored_event import event_time, restore
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import ARCHIVE_POINTER, RUN_EVENTS_FILE, create_private

@@ -5,27 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from spark_lineage.deliver.kept_events import MergedEvent, digest_of
-from spark_lineage.deliver.outbox.kept_event import TERMINAL
-from spark_lineage.deliver.stored_event import in_namespace, restore
-from spark_lineage.deliver.transports.errors import answer_of
+from spark_lineage.deliver.profile import Profile
+from spark_lineage.deliver.sender import Later, Refused, Sender
+from spark_lineage.deliver.spool import TERMINAL, Outgoing
 from spark_lineage.secrets.redacted_event import redact_event
-
-if TYPE_CHECKING:
-    from openlineage.client.event_v2 import RunEvent
-    from openlineage.client.transport.transport import Transport
 
 DEFAULT_RATE = 20.0
 _TRIES = 4
 _RETRY_AFTER_CAP_SECONDS = 60.0
-_CLOSE_SECONDS = 10.0
 # An answer such as 500 may be the fault of one event. When one event after the other gets it, it is none of theirs.
 _FAILURES_IN_A_ROW = 3
 
@@ -76,8 +69,7 @@ def in_order(events: Iterable[MergedEvent]) -> list[MergedEvent]:
 class Replay:
     """One pass over some events, for some destinations.
 
-    :param destinations: with the namespace that their jobs get, None for the one that they have
-    :param open_transport: its ``emit`` raises unless the backend said yes
+    :param destinations: with what their events are encoded for
     :param rate: events a second, to each destination
     :param say: takes a line for the person who waits
     :raises SettingError: when a destination cannot be opened
@@ -86,16 +78,16 @@ class Replay:
     def __init__(
         self,
         steps: Sequence[MergedEvent],
-        destinations: Mapping[str, str | None],
-        open_transport: Callable[[str], Transport],
+        destinations: Mapping[str, Profile],
+        open_sender: Callable[[str], Sender],
         *,
         rate: float = DEFAULT_RATE,
         say: Callable[[str], object],
     ) -> None:
         self.tallies = {destination: Tally(len(steps)) for destination in destinations}
         self._steps = steps
-        self._namespaces = destinations
-        self._transports = {destination: open_transport(destination) for destination in destinations}
+        self._profiles = destinations
+        self._senders = {destination: open_sender(destination) for destination in destinations}
         self._interval_seconds = 1 / rate
         self._say = say
 
@@ -110,14 +102,13 @@ class Replay:
                 return
             if content := self._read_again(step):
                 for destination in open_ones:
-                    self._send(destination, step, sendable(content, self._namespaces[destination]))
+                    self._send(destination, step, sendable(content, self._profiles[destination]))
             yield number
 
     def close(self) -> None:
-        """Close the transports; errors are ignored, because all events have been answered."""
-        for transport in self._transports.values():
-            with suppress(Exception):
-                transport.close(_CLOSE_SECONDS)
+        """Close the connections."""
+        for sender in self._senders.values():
+            sender.close()
 
     def _read_again(self, step: MergedEvent) -> bytes | None:
         try:
@@ -129,32 +120,28 @@ class Replay:
         self._say(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
         return None
 
-    def _send(self, destination: str, step: MergedEvent, event: RunEvent) -> None:
+    def _send(self, destination: str, step: MergedEvent, event: Outgoing) -> None:
         tally = self.tallies[destination]
         try:
-            _PERSISTENT.copy()(self._transports[destination].emit, event)
-        except Exception as error:
-            answer = answer_of(error)
+            _PERSISTENT.copy()(self._senders[destination].send, event)
+        except Refused as error:
+            tally.refused += 1
+            tally.failed_in_a_row = 0
+            self._say(f"{destination} refused the {_name_of(step)}: {error}")
+        except Later as error:
+            tally.failed_in_a_row += 1
+            self._say(f"{destination} did not accept the {_name_of(step)}: {error}")
+            if error.is_away or tally.failed_in_a_row >= _FAILURES_IN_A_ROW:
+                tally.problem = str(error)
+                self._say(f"nothing more is sent to {destination}")
         else:
             tally.sent += 1
             tally.failed_in_a_row = 0
-            return
-        if answer.is_refusal:
-            tally.refused += 1
-            tally.failed_in_a_row = 0
-            self._say(f"{destination} refused the {_name_of(step)}: {answer.text}")
-            return
-        tally.failed_in_a_row += 1
-        self._say(f"{destination} did not accept the {_name_of(step)}: {answer.text}")
-        if not answer.is_suspect or tally.failed_in_a_row >= _FAILURES_IN_A_ROW:
-            tally.problem = answer.text
-            self._say(f"nothing more is sent to {destination}")
 
 
-def sendable(content: bytes, namespace: str | None = None) -> RunEvent:
-    """Return an event as it is sent: redacted, and in the namespace of the connection."""
-    clean = json.dumps(redact_event(json.loads(content))).encode()
-    return restore(clean if namespace is None else in_namespace(clean, namespace))
+def sendable(content: bytes, profile: Profile) -> Outgoing:
+    """Return an event as it is sent: redacted, and encoded for its backend."""
+    return Outgoing.of(profile.encoded(json.dumps(redact_event(json.loads(content))).encode()))
 
 
 def _name_of(step: MergedEvent) -> str:
@@ -164,14 +151,11 @@ def _name_of(step: MergedEvent) -> str:
 def _wait_seconds(state: RetryCallState) -> float:
     """Wait longer each time, and as long as the backend asks for (``Retry-After``)."""
     error = state.outcome.exception() if state.outcome else None
-    asked = answer_of(error).retry_after_seconds if error else None
+    asked = error.retry_after if isinstance(error, Later) else None
     return max(_GROWING(state), min(asked or 0.0, _RETRY_AFTER_CAP_SECONDS))
 
 
 _GROWING = wait_random_exponential(multiplier=1, min=0.2, max=8)
 _PERSISTENT = Retrying(
-    stop=stop_after_attempt(_TRIES),
-    wait=_wait_seconds,
-    retry=retry_if_exception(lambda error: isinstance(error, Exception) and not answer_of(error).is_refusal),
-    reraise=True,
+    stop=stop_after_attempt(_TRIES), wait=_wait_seconds, retry=retry_if_exception_type(Later), reraise=True
 )

@@ -148,18 +148,6 @@ def event_time(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def in_namespace(content: bytes, namespace: str) -> bytes:
-    """Return an event with its job, and the parents that are of the same namespace, in another one."""
-    event = json.loads(content)
-    job = event.get("job", {})
-    before, job["namespace"] = job.get("namespace"), namespace
-    parent = event.get("run", {}).get("facets", {}).get("parent", {})
-    for other in (parent.get("job"), parent.get("root", {}).get("job")):
-        if other is not None and other.get("namespace") == before:
-            other["namespace"] = namespace
-    return json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 def _object(kind: type[Any], values: Mapping[str, Any]) -> Any:
     parts: dict[str, Any] = {}
     for key, part in _PARTS.get(kind, {}).items():

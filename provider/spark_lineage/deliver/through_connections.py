@@ -1,18 +1,24 @@
-"""Sends a task's events to the connections that it names: into the outbox, then to the backends."""
+"""Sends a task's events to the connections that it names: into the outbox, from where a courier sends them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
-from spark_lineage.deliver.stored_event import in_namespace, restore_any
+from spark_lineage.deliver import courier
+from spark_lineage.deliver.outbox import Outbox, drain
+from spark_lineage.deliver.profile import Profile
+from spark_lineage.deliver.sender import Later, Refused, sender_of
+from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
 from spark_lineage.deliver.through_airflow import provider_backends
-from spark_lineage.deliver.transports.opening import backends_of, destinations_of, job_namespace, open_transport
-from spark_lineage.launch.bounded_run import BoundedRun
+from spark_lineage.deliver.transports.opening import backends_of, destinations_of, for_courier, profile_of
+from spark_lineage.launch.bounded_run import OUTBOX_FILES, BoundedRun, Deadline
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import outbox_directory
 
@@ -23,10 +29,28 @@ if TYPE_CHECKING:
 _MEANWHILE_SECONDS = 5.0
 
 
+@dataclass
+class _Destination:
+    """One backend, what it gets of this task, and how a courier sends to it; ``config`` is empty while not known."""
+
+    spool: Spool
+    profile: Profile = field(default_factory=Profile)
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    secrets: Sequence[str] = field(default=(), repr=False)
+    names: list[str] = field(default_factory=list)
+    """Those of this task's events in the spool."""
+    lost: int = 0
+
+    def put(self, event: Outgoing) -> Sequence[str]:
+        """Keep an event, and return its name, as the only one of a list; none for an event that is no news."""
+        name = self.spool.put(event)
+        return [name] if name else []
+
+
 class ConnectionSender:
     """Keeps events for the destinations of some connections, and has them delivered; from any thread.
 
-    What cannot be kept, or is not taken in time, is logged. No wait is longer than ``delivery_timeout_seconds``.
+    No wait is longer than ``delivery_timeout_seconds``. Trouble is logged.
 
     :param is_for_provider: whether the events are those that the OpenLineage provider of Airflow sends
     """
@@ -35,26 +59,26 @@ class ConnectionSender:
         self, conn_ids: Iterable[str], settings: Settings, guard: Guard, *, is_for_provider: bool = False
     ) -> None:
         self._is_for_provider = is_for_provider
-        self._namespaces: dict[str, str | None] = {}
+        self._known: dict[str, _Destination] = {}
         # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
         self._unread = list(conn_ids)
         self._seconds_left = settings.delivery_timeout_seconds
         self._guard, self._log = guard, guard.log
-        # It opens nothing yet. A path that cannot be used is found now, and only where there is something to send.
-        directory = outbox_directory(settings.outbox_dir) if self._unread else Path()
-        self._outbox = Outbox(directory)
+        # A path that cannot be used is found now, and only where there is something to send.
+        self._outbox = Outbox(outbox_directory(settings.outbox_dir) if self._unread else Path())
         self._read_connections()
 
     @property
     def destinations(self) -> Sequence[str]:
         """The destinations that are there: a connection of kind composite has several."""
-        return (*self._namespaces, *self._unread)
+        return list(self._known)
 
     def _read_connections(self) -> None:
         for conn_id in tuple(self._unread):
             with self._guard(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
-                namespace, configs = job_namespace(conn_id), destinations_of(conn_id)
+                configs = destinations_of(conn_id)
                 others = frozenset() if self._is_for_provider else provider_backends()
+                self._known.pop(conn_id, None)
                 for name, config in configs.items():
                     if backends_of(config) & others:
                         # Two ends of one run would differ there.
@@ -64,42 +88,63 @@ class ConnectionSender:
                             name,
                         )
                     else:
-                        self._namespaces[name] = namespace
+                        self._known[name] = _Destination(
+                            self._outbox.spool(name), profile_of(conn_id, config), *for_courier(config)
+                        )
                 self._unread.remove(conn_id)
+        for conn_id in self._unread:
+            self._known.setdefault(conn_id, _Destination(self._outbox.spool(conn_id)))
 
     def put(self, content: bytes, *, at_most_seconds: float) -> None:
         """Keep an event for each destination; it is on disk when this returns.
 
         :param at_most_seconds: for sending it at once where it cannot be kept
         """
-        self._read_connections()
+        if self._unread:
+            self._read_connections()
+        encoded: dict[Profile, Outgoing] = {}
         is_out_of_reach = False
-        for destination, namespace in (self._namespaces | dict.fromkeys(self._unread)).items():
-            with self._guard(f"An event for {destination} may be lost", can_fail=False), self._spending():
-                named = content if namespace is None else in_namespace(content, namespace)
+        for name, each in self._known.items():
+            with self._guard(f"An event for {name} may be lost", can_fail=False), self._spending():
+                if each.profile not in encoded:
+                    encoded[each.profile] = Outgoing.of(each.profile.encoded(content))
+                event = encoded[each.profile]
                 try:
                     if not is_out_of_reach:
-                        self._outbox.put(destination, named)
+                        each.names += OUTBOX_FILES.use(partial(each.put, event))
                         continue
-                except (OutboxError, TimeoutError) as error:
+                except (SpoolError, TimeoutError) as error:
                     # It will not take the events for the others either, so no second wait.
                     is_out_of_reach = True
                     self._log.warning("Events are sent without being kept first: %s", redact(str(error)))
-                _send_directly(destination, named, min(self._seconds_left, at_most_seconds))
-                self._outbox.sent_directly(destination, named)
+                each.lost += 1
+                _send_directly(each.config, event, min(self._seconds_left, at_most_seconds))
+                each.lost -= 1
 
     def deliver(self, seconds: float) -> str:
-        """Wait until the backends have taken what waits for them, but no longer than this; say what they have not."""
+        """Wait until the backends have taken the events, but no longer than this; return what they have not."""
+        counts = Counter[str]()
         with self._spending():
-            return self._deliver(min(seconds, self._seconds_left))
-
-    def close(self) -> None:
-        """Close the outbox's file; it is opened again when it is needed."""
-        self._outbox.close()
+            deadline = Deadline(min(seconds, self._seconds_left))
+            for name, each in self._known.items():
+                with self._guard(f"Events for {name} stay in the outbox", can_fail=False):
+                    self._call(each, deadline)
+            for name, each in self._known.items():
+                counts["are lost"] += each.lost
+                with self._guard(f"It is not known what became of the events for {name}", can_fail=False):
+                    counts.update(self._outcomes(each, deadline))
+        words = {
+            "waiting": "wait in the outbox",
+            "refused": "were refused, see `spark-lineage outbox list --dead`",
+            "are lost": "are lost",
+        }
+        return ", ".join(f"{counts[key]} {text}" for key, text in words.items() if counts[key])
 
     def deliver_meanwhile(self) -> None:
-        """Deliver what waits in the background, while the task continues."""
-        BoundedRun(lambda: self._deliver(_MEANWHILE_SECONDS), "spark-lineage-delivery")
+        """Have what waits delivered in the background, while the task continues."""
+        for name, each in self._known.items():
+            with self._guard(f"Events for {name} stay in the outbox", can_fail=False):
+                self._call(each, Deadline(_MEANWHILE_SECONDS))
 
     @contextmanager
     def _spending(self) -> Iterator[None]:
@@ -109,29 +154,34 @@ class ConnectionSender:
         finally:
             self._seconds_left = max(0.0, self._seconds_left - (time.monotonic() - began))
 
-    def _deliver(self, seconds: float) -> str:
-        if not self.destinations:
-            return ""
-        left = "not delivered yet"
-        with self._guard("Events stay in the outbox", can_fail=False):
-            delivered = self._outbox.deliver(self.destinations, open_transport, seconds)
-            counts = {"wait in the outbox": delivered.waiting, "were refused": delivered.refused}
-            left = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-            if delivered.refused:
-                self._log.warning(
-                    "%d events were refused; `spark-lineage outbox list --dead` shows why.", delivered.refused
-                )
-            if delivered.waiting:
-                self._log.warning(
-                    "%d events for %s wait in the outbox; the next task sends them, or `spark-lineage outbox flush`.",
-                    delivered.waiting,
-                    ", ".join(self.destinations),
-                )
-        return left
+    def _call(self, destination: _Destination, deadline: Deadline) -> None:
+        if not destination.config or not destination.names:
+            return
+        if not OUTBOX_FILES.use(lambda: courier.call(destination.spool, destination.config, destination.secrets)):
+            # No process may be started here: the same in a thread, as long as the task waits.
+            BoundedRun(
+                lambda: drain(destination.spool, sender_of(destination.config), deadline), "spark-lineage-courier"
+            )
+
+    def _outcomes(self, destination: _Destination, deadline: Deadline) -> Iterable[str]:
+        if not destination.config:
+            return ["waiting"] * len(destination.names)
+        return courier.wait(destination.spool, destination.names, deadline.seconds_left).values()
 
 
-def _send_directly(destination: str, content: bytes, seconds: float) -> None:
-    # Better once, without a second try, than never.
-    sending = BoundedRun(lambda: open_transport(destination).emit(restore_any(content)), "spark-lineage-unkept")
-    if not sending.wait(seconds):
+def _send_directly(config: Mapping[str, Any], event: Outgoing, seconds: float) -> None:
+    """Send an event that cannot be kept: better once, without a second try, than never."""
+    if not config:
+        raise LookupError("its connection cannot be read")
+
+    def send() -> None:
+        sender = sender_of(config)
+        try:
+            sender.send(event)
+        except (Later, Refused) as answer:
+            raise ConnectionError(str(answer)) from None
+        finally:
+            sender.close()
+
+    if not BoundedRun(send, "spark-lineage-unkept").wait(seconds):
         raise TimeoutError("the backend has not answered in time: this event may be lost")

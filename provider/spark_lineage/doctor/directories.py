@@ -9,11 +9,10 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
-from spark_lineage.deliver.outbox.database import FILE
-from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.spool import MAX_BYTES
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.launch.directory import check_root
 from spark_lineage.launch.file_system import file_system_of, is_network
@@ -66,10 +65,10 @@ def check_outbox(setup: Setup) -> Iterator[Finding]:
     yield from _room(path, "outbox_dir", "events that a backend does not take at once are lost")
     if is_network(kind := file_system_of(path)):
         yield warning(
-            f"{path} is on a network file system ({kind}), whose locks SQLite cannot rely on",
+            f"{path} is on a network file system ({kind}): when that hangs, events are sent without being kept",
             "set outbox_dir to a local disk",
         )
-    if (path / FILE).exists():
+    if path.is_dir():
         yield from _contents(path)
 
 
@@ -109,9 +108,7 @@ def _write(there: Path) -> None:
 
 
 def _contents(path: Path) -> Iterator[Finding]:
-    with closing(Outbox(path)) as outbox:
-        destinations = outbox.destinations()
-    for one in destinations:
+    for one in Outbox(path).destinations():
         if one.waiting:
             since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(one.oldest_at))
             answer = f"; it said: {one.answer}" if one.answer else ""
@@ -124,8 +121,9 @@ def _contents(path: Path) -> Iterator[Finding]:
                 f"{one.destination} has refused {one.dead} events",
                 "spark-lineage outbox list --dead shows why; outbox retry sends them again, outbox drop removes them",
             )
-    used = sum(one.bytes for one in destinations)
-    if used > DEFAULT_BYTES * _NEARLY_FULL:
-        text = f"it holds {used / 1e6:,.1f} of {DEFAULT_BYTES / 1e6:,.1f} MB"
-        bad = problem if used >= DEFAULT_BYTES else warning
-        yield bad(text, "fix the backends, then run spark-lineage outbox flush")
+        if one.bytes > MAX_BYTES * _NEARLY_FULL:
+            bad = problem if one.bytes >= MAX_BYTES else warning
+            yield bad(
+                f"it holds {one.bytes / 1e6:,.1f} of {MAX_BYTES / 1e6:,.1f} MB for {one.destination}",
+                "fix the backend, then run spark-lineage outbox flush",
+            )

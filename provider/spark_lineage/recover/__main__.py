@@ -87,7 +87,6 @@ def send_dag_run_end(end: DagRunEnd) -> None:
         for event in events:
             sender.put(encode(event), at_most_seconds=settings.delivery_timeout_seconds)
         sender.deliver(settings.delivery_timeout_seconds)
-        sender.close()
         log.info("Sent the end of the DAG run %s of %s to %s.", end.run_id, end.dag_id, conn_id)
 
 

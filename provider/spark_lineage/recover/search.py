@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, structs
 
-from spark_lineage.deliver.outbox.database import FILE
-from spark_lineage.deliver.outbox.outbox import Outbox, default_directory, flush
+from spark_lineage.deliver.outbox import Outbox, default_directory, flush
 from spark_lineage.deliver.transports.opening import airflow_connection
 from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
 from spark_lineage.launch.launch import Launch, LostTry, TaskKey, TryEnd, launches_below
@@ -94,17 +92,20 @@ def lost_meanwhile() -> list[DagRunEnd]:
     now, row = datetime.now(UTC), cast("Any", DagRun)
     since, until = now - timedelta(hours=_HOURS), now - timedelta(seconds=_GRACE_SECONDS)
     keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(since)}
-    begun: set[str] = set()
-    if airflow_connection():
-        # The names of jobs, among them those of DAGs, that began here and have not ended here.
-        with closing(Outbox(default_directory())) as outbox:
-            begun = {job.partition(" ")[2] for job in outbox.open_runs().values()}
-    of_dags = row.dag_id.in_(begun | {dag_id for dag_id, _ in keys})
-    query = select(row).where(of_dags, row.state.in_(DAG_RUN_ENDS), row.end_date > since, row.end_date < until)
+    query = select(row).where(row.state.in_(DAG_RUN_ENDS), row.end_date > since, row.end_date < until)
+    conn_id = airflow_connection()
+    if not conn_id:
+        # Of the others nothing is known here.
+        query = query.where(row.dag_id.in_({dag_id for dag_id, _ in keys}))
     with create_session() as session:
         found = session.scalars(query).all()
         session.expunge_all()
-    over = (one for one in found if one.dag_id in begun or (one.dag_id, one.run_id) in keys)
+    begun = Outbox(default_directory()).spool(conn_id) if conn_id else None
+    over = (
+        one
+        for one in found
+        if (one.dag_id, one.run_id) in keys or (begun is not None and begun.run(_run_id(one)).is_open)
+    )
     return [end for dag_run in over for end in ends_of(dag_run)]
 
 
@@ -114,11 +115,8 @@ def lost_within(hours: float) -> list[LostTry | LeftInOutbox]:
     Some ends are never reported, and a server may lose what it knew. What waits is in the outbox of this host.
     """
     tries = _over(stored_tasks(datetime.now(UTC) - timedelta(hours=hours)))
-    directory = default_directory()
-    if (directory / FILE).exists():
-        with closing(Outbox(directory)) as outbox:
-            if any(one.waiting for one in outbox.destinations()):
-                return [*tries, LeftInOutbox(time.time())]
+    if any(each.waiting for each in Outbox(default_directory()).destinations()):
+        return [*tries, LeftInOutbox(time.time())]
     return list(tries)
 
 
@@ -180,23 +178,28 @@ def _task_instances(**of: Any) -> list[tuple[TaskKey, str, int]]:
 
 def ends_of(dag_run: Any) -> Iterator[DagRunEnd]:
     """Return the end of a DAG run that has to be sent, nothing while it goes on."""
-    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
-
     if dag_run.state not in DAG_RUN_ENDS:
         return
-    run_id = OpenLineageAdapter.build_dag_run_id(
-        dag_id=dag_run.dag_id,
-        logical_date=dag_run.logical_date or dag_run.run_after,
-        clear_number=getattr(dag_run, "clear_number", 0),
-    )
-    with closing(Outbox(default_directory())) as outbox:
-        missing = [one for one in _connections_of_tasks(dag_run) if not outbox.has_ended(one, run_id)]
-        # The provider sends it itself; where it began here, and did not end here, it was killed.
-        conn_id = airflow_connection()
-        if conn_id and run_id in outbox.open_runs():
-            missing.append(conn_id)
+    run_id, outbox = _run_id(dag_run), Outbox(default_directory())
+    missing = [one for one in _connections_of_tasks(dag_run) if not outbox.spool(one).run(run_id).has_ended]
+    # The provider sends it itself; where it began here, and did not end here, it was killed.
+    conn_id = airflow_connection()
+    if conn_id and outbox.spool(conn_id).run(run_id).is_open:
+        missing.append(conn_id)
     if missing:
         yield DagRunEnd(dag_run.dag_id, dag_run.run_id, tuple(dict.fromkeys(missing)))
+
+
+def _run_id(dag_run: Any) -> str:
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+
+    return str(
+        OpenLineageAdapter.build_dag_run_id(
+            dag_id=dag_run.dag_id,
+            logical_date=dag_run.logical_date or dag_run.run_after,
+            clear_number=getattr(dag_run, "clear_number", 0),
+        )
+    )
 
 
 def _connections_of_tasks(dag_run: Any) -> Iterable[str]:

@@ -103,6 +103,11 @@ def remember_values(properties: Mapping[str, Any]) -> None:
     }
 
 
+def remember_texts(texts: Iterable[str]) -> None:
+    """Mask these in this process from now on, wherever they show; those of a connection, which may look like names."""
+    _owner.remembered |= {text for text in texts if len(text) >= _LEAST_REMEMBERED}
+
+
 def generation() -> int:
     """Return what stays the same as long as each text is masked in the same way: a part of the key for a cache."""
     _owner.refresh()

@@ -168,7 +168,8 @@ class TaskEvents:
         if self._asset_count:
             parts.append(f"outputs given to Airflow as assets: {self._asset_count}")
         why_not = "an emission policy silences this task" if self._is_silent else "no backend is named"
-        self._guard.log.info("Delivery: %s", "; ".join(filter(None, parts)) or f"none, because {why_not}")
+        log = self._guard.log.warning if left else self._guard.log.info
+        log("Delivery: %s", "; ".join(filter(None, parts)) or f"none, because {why_not}")
         self._show(*self._last)
 
     @property

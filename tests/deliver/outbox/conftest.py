@@ -7,13 +7,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.outbox.outbox import Outbox
-from spark_lineage.deliver.transports.opening import make_transport
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.spool import Spool
 
 RUN = "0190a5b2-7c1e-7d5f-9d4b-{:012x}"
 Answer = tuple[int, dict[str, str], str]
@@ -89,9 +91,6 @@ class Backend:
     def config(self) -> dict[str, Any]:
         return {"type": "http", "url": self.url, "timeout": 2}
 
-    def open(self, destination: str) -> Any:
-        return make_transport(self.config)
-
 
 @pytest.fixture
 def event() -> Callable[..., bytes]:
@@ -117,13 +116,44 @@ def orderly_backend() -> Iterator[Backend]:
 
 
 @pytest.fixture
-def outbox(tmp_path: Any) -> Iterator[Outbox]:
-    outbox = Outbox(tmp_path / "outbox")
-    yield outbox
-    outbox.close()
+def outbox(tmp_path: Path) -> Outbox:
+    return Outbox(tmp_path / "outbox")
+
+
+@pytest.fixture
+def spool(outbox: Outbox) -> Spool:
+    return outbox.spool("marquez")
 
 
 @pytest.fixture
 def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     caplog.set_level(logging.DEBUG, "spark_lineage")
     return caplog
+
+
+@pytest.fixture
+def trickling() -> Iterator[str]:
+    """The address of a server that says yes, and then sends a byte of the body each half second, for ever."""
+    is_over = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(201)
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+            with suppress(OSError):
+                while not is_over.wait(0.5):
+                    self.wfile.write(b" ")
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    is_over.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.cli import main
-from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox import Outbox, drain
+from spark_lineage.deliver.sender import sender_of
+from spark_lineage.launch.bounded_run import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,9 +44,10 @@ def refused(outbox: Outbox, backend: Any, *contents: bytes) -> list[str]:
     for content in contents:
         outbox.put("marquez", content)
     backend.answer = lambda _: (422, {}, "no schemaURL")
-    outbox.deliver(["marquez"], backend.open, 20, is_asked_for=True)
+    sender = sender_of(backend.config)
+    drain(outbox.spool("marquez"), sender, Deadline(20))
     backend.answer = lambda _: (201, {}, "")
-    return [str(one.id) for one in outbox.events(is_dead=True)]
+    return [entry.id for entry in outbox.spool("marquez").dead()]
 
 
 def test_list_without_an_outbox_makes_none(run: Any, outbox: Outbox) -> None:
@@ -60,10 +63,10 @@ def test_list(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
     lines = [line.split("\t") for line in run("list")[1].splitlines()]
     assert [(line[0], line[1], line[3]) for line in lines] == [("marquez", "1", "1"), ("other", "1", "0")]
     assert [line.split("\t")[0] for line in run("list", "--destination", "other")[1].splitlines()] == ["other"]
-    ((_, destination, kind, job, _, _, _, tries, answer),) = [
+    ((_, destination, kind, job, _, _, _, answer),) = [
         line.split("\t") for line in run("list", "--dead")[1].splitlines()
     ]
-    assert (destination, kind, job, tries) == ("marquez", "START", "airflow dag.task", "1")
+    assert (destination, kind, job) == ("marquez", "START", "airflow dag.task")
     assert "422" in answer
     assert "no schemaURL" in answer
     assert [line.split("\t")[2] for line in run("list", "--waiting")[1].splitlines()] == ["RUNNING", "START"]
@@ -74,18 +77,18 @@ def test_flush_by_the_ids_of_connections(run: Any, outbox: Outbox, backend: Any,
     outbox.put("gone", event(1))
     code, out, err = run("flush")
     assert code == 1
-    assert out.splitlines() == ["gone\t0\t1\t0\t0", "marquez\t1\t0\t0\t0"]
+    assert out.splitlines() == ["gone\t0\t1\t0", "marquez\t1\t0\t0"]
     assert backend.taken == [event()]
     assert "hunter2" not in out + err
     assert run("flush", "--destination", "marquez") == (0, "", "Nothing waits.\n")
     # Ids are all that is kept of connections.
-    assert all(b"hunter2" not in path.read_bytes() for path in outbox.directory.iterdir())
+    assert all(b"hunter2" not in path.read_bytes() for path in outbox.directory.rglob("*") if path.is_file())
 
 
 def test_retry_sends_again(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
     ids = refused(outbox, backend, event(), event(1), event(2))
     code, out, err = run("retry", ids[1])
-    assert (code, out.splitlines()) == (0, ["marquez\t1\t0\t0\t0"])
+    assert (code, out.splitlines()) == (0, ["marquez\t1\t0\t0"])
     assert "1 events are tried again" in err
     assert backend.taken == [event(1)]
     assert run("retry", ids[1])[0] == 1
@@ -97,7 +100,8 @@ def test_retry_throws_away_what_would_open_an_ended_run(run: Any, outbox: Outbox
     (start,) = refused(outbox, backend, event(0, "START", 1))
     outbox.put("marquez", event(0, "COMPLETE", 2))
     assert run("flush")[0] == 0
-    assert run("retry", start)[:2] == (0, "marquez\t0\t0\t0\t1\n")
+    code, out, err = run("retry", start)
+    assert (code, out, err) == (0, "", "0 events are tried again\n")
     assert [json.loads(one)["eventType"] for one in backend.taken] == ["COMPLETE"]
 
 
@@ -105,15 +109,16 @@ def test_drop(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
     refused(outbox, backend, event())
     for number in (1, 2):
         outbox.put("marquez", event(number))
-    first, _ = outbox.events(is_dead=False)
-    assert run("drop", str(first.id))[0] == 0
-    assert run("drop", str(first.id))[0] == 1
+    spool = outbox.spool("marquez")
+    first, second = spool.waiting()
+    assert run("drop", first.id)[0] == 0
+    assert run("drop", first.id)[0] == 1
     assert "1 events are deleted" in run("drop", "--dead")[2]
-    assert len(outbox.events()) == 1
+    outbox.put("other", event(3))
     run("drop", "--all", "--destination", "other")
-    assert len(outbox.events()) == 1
+    assert (spool.waiting(), outbox.spool("other").waiting()) == ([second], [])
     run("drop", "--all")
-    assert outbox.events() == []
+    assert outbox.destinations() == []
 
 
 @pytest.mark.parametrize(
@@ -126,9 +131,9 @@ def test_what_makes_no_sense_is_refused(run: Any, wrong: tuple[str, ...]) -> Non
     assert ended.value.code == 2
 
 
-def test_an_outbox_that_cannot_be_read_is_said(run: Any, outbox: Outbox, capsys: pytest.CaptureFixture[str]) -> None:
-    outbox.directory.mkdir()
-    (outbox.directory / "outbox.db").mkdir()
+def test_an_outbox_that_cannot_be_read_is_said(run: Any, outbox: Outbox, event: Any) -> None:
+    outbox.put("marquez", event())
+    (outbox.directory / "marquez" / "dead").write_text("no directory")
     code, _, err = run("list")
     assert code == 2
     assert "cannot be used" in err
@@ -145,15 +150,13 @@ def test_the_directory_is_that_of_airflow(tmp_path: Path, backend: Any, event: A
     default.put("marquez", event())
     done = warm_python.run("-m", "spark_lineage.cli", "outbox", "flush", env=environment(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["marquez\t1\t0\t0\t0"]
+    assert done.stdout.splitlines() == ["marquez\t1\t0\t0"]
     assert backend.taken == [event()]
-    default.close()
 
 
 def test_a_person_gets_a_table(tmp_path: Path, event: Any) -> None:
     outbox = Outbox(tmp_path / "outbox")
     outbox.put("marquez", event())
-    outbox.close()
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "spark_lineage.cli", "outbox", "list", "--dir", str(outbox.directory)]
     done = subprocess.run(

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from lineage_backends.http_backend import openlineage_backend
 
-from spark_lineage.deliver.stored_event import restore
-from spark_lineage.deliver.transports.config import transport_config
+from spark_lineage.deliver.profile import Profile
+from spark_lineage.deliver.sender import sender_of
+from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.transports.config import MARQUEZ, transport_config
 from spark_lineage.deliver.transports.fields import ConnectionFields
-from spark_lineage.deliver.transports.opening import make_transport
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
 BEGAN, NOW = "2024-01-31T12:00:00+00:00", "2024-01-31T13:00:00+00:00"
@@ -36,8 +37,12 @@ def received(kind: str, event_type: str, run_facets: dict[str, Any], job_facets:
         **more,
     }
     with openlineage_backend() as backend:
-        transport = make_transport(transport_config(ConnectionFields("m", host=backend.url, extra={"kind": kind})))
-        transport.emit(restore(json.dumps(document).encode()))
+        config = transport_config(ConnectionFields("m", host=backend.url, extra={"kind": kind}))
+        sender = sender_of(config)
+        sender.send(
+            Outgoing.of(Profile(is_marquez=config.get("backend") == MARQUEZ).encoded(json.dumps(document).encode()))
+        )
+        sender.close()
         (request,) = backend.received
     return request.event
 

@@ -1,8 +1,7 @@
-"""The HTTP transports: one request an event, bounded in time; only a 2xx that is no login page accepts it."""
+"""The HTTP transport: one request an event, bounded in time; only a 2xx that is no login page accepts it."""
 
 from __future__ import annotations
 
-import copy
 import re
 import time
 from collections.abc import Mapping
@@ -11,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import requests
-from openlineage.client.event_v2 import RunEvent
 from openlineage.client.serde import Serde
 from openlineage.client.transport.http import HttpTransport
 from requests.structures import CaseInsensitiveDict
 
 from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError, cause_of
-from spark_lineage.emit.facets import data_source
-from spark_lineage.emit.openlineage_provider import value_of
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.secrets.redaction import redact
 
@@ -44,10 +40,6 @@ _ADVICE = {
     **dict.fromkeys((404, 405), "nothing accepts events at this address: check the host and the endpoint"),
     407: "the proxy wants credentials",
 }
-# Of any other event Marquez believes the time, or, of an end, keeps the beginning.
-_RESTARTING = frozenset({"RUNNING", "OTHER"})
-# The kind of the jobs of child runs, as ``child_runs`` names it.
-_CHILD = "PATH"
 
 
 class AnsweredHttpTransport(HttpTransport):
@@ -171,40 +163,3 @@ def _kept(response: requests.Response, body: bytes) -> requests.Response:
     kept.encoding = "utf-8"
     kept._content = redact(body.decode("utf-8", "replace")).encode()  # noqa: SLF001 - the only way to give one a body
     return kept
-
-
-class MarquezTransport(AnsweredHttpTransport):
-    """Posts events: a RUNNING with the time of the START, a child run without parent, each dataset with its source.
-
-    Marquez (0.51) takes the time of a RUNNING event for the beginning of its run (``runs.started_at``). And it puts the
-    name of the parent's job before that of a child, cuts both to 16 characters in its graph, and shows there the state
-    of the parent. A dataset without a ``dataSource``, as other operators name it, makes its ``/api/v1/sources`` answer
-    500 from then on.
-    """
-
-    def emit(self, event: Event) -> requests.Response:
-        """Send one event; errors as of ``AnsweredHttpTransport``."""
-        return super().emit(_for_marquez(event) if isinstance(event, RunEvent) else event)
-
-
-def _for_marquez(event: RunEvent) -> RunEvent:
-    sent = copy.copy(event)
-    facets = event.run.facets or {}
-    began = value_of(value_of(facets.get("airflow"), "taskInstance"), "start_date")
-    if began and event.eventType is not None and event.eventType.value in _RESTARTING:
-        sent.eventTime = str(began)
-    if value_of((event.job.facets or {}).get("jobType"), "jobType") == _CHILD:
-        sent.run = copy.copy(event.run)
-        sent.run.facets = {name: facet for name, facet in facets.items() if name != "parent"}
-    sent.inputs = [_with_source(each) for each in event.inputs or ()]
-    sent.outputs = [_with_source(each) for each in event.outputs or ()]
-    return sent
-
-
-def _with_source(dataset: Any) -> Any:
-    facets = dataset.facets or {}
-    if "dataSource" in facets:
-        return dataset
-    sent = copy.copy(dataset)
-    sent.facets = {**facets, "dataSource": data_source(dataset.namespace)}
-    return sent

@@ -10,7 +10,7 @@ import copy
 import inspect
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,6 +29,8 @@ from openlineage.client.transport.transform import TransformTransport
 from openlineage.client.transport.transport import Transport
 from openlineage.client.utils import import_from_string
 
+from spark_lineage.deliver.profile import Profile
+from spark_lineage.deliver.sender import Sender, sender_of
 from spark_lineage.deliver.transports.config import (
     CONN_TYPE,
     DEFAULT_ENDPOINT,
@@ -39,7 +41,7 @@ from spark_lineage.deliver.transports.config import (
 )
 from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.deliver.transports.file import DurableFileTransport
-from spark_lineage.deliver.transports.http import NO_RETRY, AnsweredHttpTransport, MarquezTransport
+from spark_lineage.deliver.transports.http import NO_RETRY, AnsweredHttpTransport
 from spark_lineage.deliver.transports.kafka import AcknowledgedKafkaTransport, AcknowledgedMskIamTransport
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
@@ -73,6 +75,16 @@ class MissingConnectionError(SettingError):
 
 def open_transport(destination: str) -> Transport:
     """Open the transport of a destination, whose ``emit`` raises unless the backend accepted the event."""
+    return make_transport(config_of_destination(destination))
+
+
+def open_sender(destination: str) -> Sender:
+    """Open what sends the events of a destination."""
+    return sender_of(config_of_destination(destination))
+
+
+def config_of_destination(destination: str) -> Mapping[str, Any]:
+    """Return the transport configuration of a destination, which is a connection or a member of one."""
     conn_id, slash, member = destination.rpartition("/")
     configs: Mapping[str, dict[str, Any]] = {}
     # The id of a connection may have a slash too.
@@ -81,7 +93,25 @@ def open_transport(destination: str) -> Transport:
     if configs and destination not in configs:
         names = ", ".join(name.removeprefix(f"{conn_id}/") for name in configs)
         raise SettingError(f"the connection {conn_id!r} has no member {member!r}; it has {names}")
-    return make_transport(configs.get(destination) or config_of(destination))
+    return configs.get(destination) or config_of(destination)
+
+
+def for_courier(config: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
+    """Return what a process without Airflow's connections sends by, and its secrets.
+
+    A transport that reads connections itself gets them as Airflow's environment variables.
+    """
+    found, secrets = dict(config), list(_secrets(config, is_private=False))
+    if config.get("type") in _TRANSPORTS.values():
+        from airflow.providers.common.compat.sdk import BaseHook
+
+        connection = BaseHook.get_connection(config["conn_id"])
+        named = [connection]
+        if rest_conn_id := connection.extra_dejson.get("rest_conn_id"):
+            named.append(BaseHook.get_connection(rest_conn_id))
+        found["environment"] = {f"AIRFLOW_CONN_{each.conn_id.upper()}": each.as_json() for each in named}
+        secrets += [each.password for each in named if each.password]
+    return found, secrets
 
 
 def destinations_of(conn_id: str) -> Mapping[str, dict[str, Any]]:
@@ -101,10 +131,12 @@ def config_of(conn_id: str) -> dict[str, Any]:
     return mask_config(transport_config(fields))
 
 
-def job_namespace(conn_id: str) -> str | None:
-    """Return the namespace that jobs have in the backend of a connection, None for that of Airflow's provider."""
+def profile_of(conn_id: str, config: Mapping[str, Any]) -> Profile:
+    """Return what the events for a destination of a connection are encoded for."""
     fields = connection_fields(conn_id, CONN_TYPE, *_TRANSPORTS)
-    return None if fields.conn_type in _TRANSPORTS else namespace_of(fields)
+    if fields.conn_type in _TRANSPORTS:
+        return Profile()
+    return Profile(namespace_of(fields), config.get("backend") == MARQUEZ)
 
 
 def airflow_transport() -> Mapping[str, Any]:
@@ -172,8 +204,8 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
     inside: Any = given.get("transport")
     if original is TransformTransport and inside:
         given["transport"] = {"type": "noop"}  # it would make one of openlineage-python
-    chosen: Any = MarquezTransport if given.pop("backend", "") == MARQUEZ else _OURS.get(original, original)
-    for key in ("name", "priority"):
+    chosen: Any = _OURS.get(original, original)
+    for key in ("name", "priority", "backend"):
         given.pop(key, None)
     tls = next((given[key] for key in ("sslContext", "ssl_context", "sslcontext") if given.get(key)), None)
     config_class = chosen.config_class

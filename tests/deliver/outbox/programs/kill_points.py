@@ -1,4 +1,4 @@
-"""Puts and delivers events in children that are killed at random moments; prints what was acknowledged.
+"""Puts and sends events in children that are killed at random moments; prints what was acknowledged.
 
 ``kill_points.py URL DIRECTORY POINTS SEED``. Each child that is killed is one point. A child acknowledges a put
 after it has returned, by a line in a pipe. Some find no outbox yet, so that they are killed while they make it.
@@ -15,12 +15,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from spark_lineage.deliver.outbox.outbox import Outbox
-from spark_lineage.deliver.transports.opening import make_transport
+from spark_lineage.deliver.outbox import drain
+from spark_lineage.deliver.sender import sender_of
+from spark_lineage.deliver.spool import Outgoing, Spool
+from spark_lineage.launch.bounded_run import Deadline
 
 KINDS = ("START", "RUNNING", "COMPLETE")
-DESTINATION = "marquez"
 NEW_DIRECTORY_EACH = 8
 
 
@@ -36,11 +38,11 @@ def main() -> None:
         reader, writer = os.pipe()
 
         def put(directory: Path = directory, writer: int = writer, number: int = number) -> None:
-            put_events(Outbox(directory), writer, number * 10_000)
+            put_events(Spool(directory), writer, number * 10_000)
 
-        children = [fork(put), fork(lambda directory=directory: deliver(Outbox(directory), url))]
+        children = [fork(put), fork(lambda directory=directory: deliver(Spool(directory), url))]
         os.close(writer)
-        time.sleep(moments.uniform(0.001, 0.15))
+        time.sleep(moments.uniform(0.001, 0.3))
         for child in moments.sample(children, 2):
             os.kill(child, signal.SIGKILL)
         for child in children:
@@ -49,9 +51,7 @@ def main() -> None:
             acknowledged += [list(map(int, line.split())) for line in pipe.read().splitlines()]
     waiting = 0
     for directory in directories:
-        outbox = Outbox(directory)
-        waiting += outbox.deliver([DESTINATION], lambda _: open_transport(url), 60, is_asked_for=True).waiting
-        outbox.close()
+        waiting += drain(Spool(directory), sender(url), Deadline(60)).waiting
     json.dump({"acknowledged": acknowledged, "waiting": waiting}, sys.stdout)
 
 
@@ -64,24 +64,24 @@ def fork(work: Callable[[], None]) -> int:
     return child
 
 
-def put_events(outbox: Outbox, acknowledge: int, first_run: int) -> None:
+def put_events(spool: Spool, acknowledge: int, first_run: int) -> None:
     run = first_run
     while True:
         for second, kind in enumerate(KINDS):
-            outbox.put(DESTINATION, event(run, second, kind))
+            spool.put(Outgoing.of(event(run, second, kind)))
             os.write(acknowledge, f"{run} {second}\n".encode())
             time.sleep(random.uniform(0, 0.001))  # noqa: S311
         run += 1
 
 
-def deliver(outbox: Outbox, url: str) -> None:
+def deliver(spool: Spool, url: str) -> None:
     while True:
-        outbox.deliver([DESTINATION], lambda _: open_transport(url), 10, is_asked_for=True)
+        drain(spool, sender(url), Deadline(10))
         time.sleep(0.001)
 
 
-def open_transport(url: str) -> object:
-    return make_transport({"type": "http", "url": url, "timeout": 5})
+def sender(url: str) -> Any:
+    return sender_of({"type": "http", "url": url, "timeout": 5})
 
 
 def event(run: int, second: int, kind: str) -> bytes:

@@ -1,0 +1,148 @@
+"""The outbox: a directory with a spool for each destination, by its name."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from spark_lineage.deliver.drain import Drain
+from spark_lineage.deliver.pauses import BACKEND
+from spark_lineage.deliver.sender import Sender
+from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
+from spark_lineage.launch.bounded_run import Deadline
+from spark_lineage.launch.directory import encoded
+from spark_lineage.settings.places import option, outbox_directory
+
+_log = logging.getLogger(__name__)
+
+FLUSH_SECONDS = 300.0
+# Another process sends meanwhile.
+_TURN_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What is there for one destination.
+
+    ``oldest_at`` is when the oldest that waits was put, in seconds since the epoch; 0 where nothing waits. Nothing is
+    sent for ``paused_seconds``, and of ``paused_runs`` runs not yet, because of ``answer``.
+    """
+
+    destination: str
+    waiting: int = 0
+    dead: int = 0
+    bytes: int = 0
+    oldest_at: float = 0.0
+    paused_seconds: float = 0.0
+    paused_runs: int = 0
+    answer: str = ""
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What became of events: how many a backend took or refused, and how many wait."""
+
+    sent: int = 0
+    waiting: int = 0
+    refused: int = 0
+
+
+class Outbox:
+    """All spools below one directory; nothing is made before it is needed.
+
+    Every method raises ``SpoolError`` where a directory cannot be used.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def spool(self, destination: str) -> Spool:
+        """Return the spool of a destination."""
+        return Spool(self.directory / encoded(destination))
+
+    def put(self, destination: str, content: bytes) -> str | None:
+        """Keep the JSON of an event for a destination; return its name, None for one that is no news."""
+        return self.spool(destination).put(Outgoing.of(content))
+
+    def spools(self) -> Mapping[str, Spool]:
+        """Return the spools that are there, by destination, sorted."""
+        try:
+            found = sorted(path for path in self.directory.iterdir() if path.is_dir())
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise SpoolError(f"the outbox in {self.directory} cannot be read: {error.strerror}") from error
+        return {unquote(path.name): Spool(path) for path in found}
+
+    def destinations(self) -> Sequence[Waiting]:
+        """Return what is there for each destination for which something waits, or was refused."""
+        found = (_summary(destination, spool) for destination, spool in self.spools().items())
+        return [each for each in found if each.waiting or each.dead]
+
+
+def _summary(destination: str, spool: Spool) -> Waiting:
+    waiting, dead, pauses = spool.waiting(), spool.dead(), spool.pauses
+    paused = {entry.run_id for entry in waiting if pauses.seconds_left(entry.run_id)}
+    return Waiting(
+        destination,
+        len(waiting),
+        len(dead),
+        sum(entry.size for entry in (*waiting, *dead)),
+        waiting[0].put_at.timestamp() if waiting else 0.0,
+        pauses.seconds_left(BACKEND),
+        len(paused),
+        next(filter(None, map(pauses.why, (BACKEND, *sorted(paused)))), ""),
+    )
+
+
+def default_directory() -> Path:
+    """Return the directory of the outbox that Airflow's configuration names."""
+    return outbox_directory(option("outbox_dir") or "")
+
+
+def drain(spool: Spool, sender: Sender, deadline: Deadline) -> Delivered:
+    """Send what waits within a time, whatever pauses, in the place of the courier; it ends its turn first."""
+    while (lock := spool.take_turn()) is None:
+        if not deadline.seconds_left:
+            return Delivered(waiting=len(spool.waiting()))
+        time.sleep(_TURN_SECONDS)
+    try:
+        spool.pauses.end()
+        sending = Drain(spool, sender, lambda: not deadline.seconds_left)
+        sending.run()
+        return Delivered(sending.sent, len(spool.waiting()), sending.refused)
+    finally:
+        spool.give_up_turn(lock)
+        sender.close()
+
+
+def flush(
+    directory: Path | None = None, destinations: Iterable[str] = (), *, seconds: float = FLUSH_SECONDS
+) -> Mapping[str, Delivered]:
+    """Send what waits, also to backends that pause, by the connections that the spools are named after.
+
+    :param directory: of an outbox; the one that Airflow's configuration names where it is None
+    :param destinations: only these; all where there are none
+    :param seconds: for all together
+    :return: the result by destination; of those only for which something waited
+    :raises SpoolError: when an outbox cannot be read
+    """
+    from spark_lineage.deliver.transports.errors import answer_of
+    from spark_lineage.deliver.transports.opening import open_sender
+
+    deadline, only = Deadline(seconds), frozenset(destinations)
+    found = {}
+    for destination, spool in Outbox(directory or default_directory()).spools().items():
+        if (waiting := spool.waiting()) and (not only or destination in only):
+            try:
+                sender = open_sender(destination)
+            except Exception as error:
+                _log.error("Events for %s are not sent: it cannot be opened: %s", destination, answer_of(error).text)
+                found[destination] = Delivered(waiting=len(waiting))
+            else:
+                found[destination] = drain(spool, sender, deadline)
+    return found

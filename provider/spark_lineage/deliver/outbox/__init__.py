@@ -1,1 +1,0 @@
-"""The durable outbox: an event is on disk before it is sent, and leaves when the backend has taken it."""

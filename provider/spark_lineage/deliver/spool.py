@@ -1,0 +1,488 @@
+"""The spool: events that wait to be sent, one file each, as mail waits in a Maildir.
+
+Below the directory of one destination::
+
+    <stamp>-<run id>-<type>-<bytes>.json    waits; the order of the names is the order of sending
+    dead/<the same name>, <the same name>.why    refused, with what the backend has answered
+    runs/<run id> -> <type>,<stamp>,<START's eventTime>,<bytes>    what was put last of a run, as the text of a link
+    .sender    locked by the one process that sends
+    .used    how many bytes there were when they were last counted
+
+A file is written beside its place, renamed, and then fsynced: it is there whole, or not at all. What harms one file
+harms that event alone, and ``ls``, ``cat`` and ``rm`` are the tools.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from spark_lineage.deliver.pauses import BACKEND, Pauses
+from spark_lineage.launch.directory import FREE_BYTES, create_private, encoded, write_new
+
+TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
+_TYPES = TERMINAL | {"START", "RUNNING", "OTHER"}
+MAX_BYTES = 500_000_000
+_BLOCK = 4096
+_COUNTED_SECONDS = 300.0
+# How long the end of a run keeps later events of it away, and a file that was never renamed stays.
+_ENDED_SECONDS, _PART_SECONDS = 2 * 24 * 3600.0, 3600.0
+# Streams run for weeks.
+_OPEN_SECONDS = 90 * 24 * 3600.0
+_STAMP = "%Y%m%dT%H%M%S.%f"
+_NAME = re.compile(r"\d{8}T\d{6}\.\d{6}-.*-[A-Z]*-\d{1,12}\.json", re.DOTALL)
+_STAMP_LENGTH = len("20260131T120000.123456")
+_TICK = timedelta(microseconds=1)
+# Of an event without a run (``JobEvent``, ``DatasetEvent``).
+_NO_RUN = "none"
+
+Outcome = Literal["waiting", "refused", "sent"]
+
+
+class SpoolError(Exception):
+    """An event cannot be kept, or what is kept cannot be read; the text says what to do."""
+
+
+class _Named(msgspec.Struct, gc=False):
+    namespace: str
+    name: str
+
+
+class _RunId(msgspec.Struct, gc=False):
+    runId: str  # noqa: N815 - the names are those of the specification
+
+
+class _Head(msgspec.Struct, gc=False):
+    run: _RunId | None = None
+    job: _Named | None = None
+    dataset: _Named | None = None
+    eventType: str | None = None  # noqa: N815
+    eventTime: str | None = None  # noqa: N815
+    inputs: msgspec.Raw = msgspec.Raw(b"")
+    outputs: msgspec.Raw = msgspec.Raw(b"")
+
+    @property
+    def has_datasets(self) -> bool:
+        return any(bytes(each) not in (b"", b"[]", b"null") for each in (self.inputs, self.outputs))
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """One event as it is sent: its JSON without secrets, and what its order depends on.
+
+    ``run_id`` and ``event_type`` are empty for a ``JobEvent`` and a ``DatasetEvent``; ``job`` is ``namespace name``.
+    """
+
+    run_id: str
+    event_type: str
+    event_time: str
+    job: str
+    has_datasets: bool
+    body: bytes
+
+    @classmethod
+    def of(cls, body: bytes) -> Outgoing:
+        """Return an event by its JSON.
+
+        :raises SpoolError: for what is no event of OpenLineage
+        """
+        try:
+            head = _decode_head(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise SpoolError(f"this is not an event of OpenLineage ({error}); the outbox keeps nothing else") from None
+        subject = head.job or head.dataset
+        if subject is None:
+            raise SpoolError(
+                "this is not an event of OpenLineage (no job and no dataset); the outbox keeps nothing else"
+            )
+        run_id = head.run.runId if head.run is not None else ""
+        event_type = head.eventType if head.eventType in _TYPES else ""
+        job = f"{subject.namespace} {subject.name}"
+        return cls(run_id, event_type, head.eventTime or "", job, head.has_datasets, body)
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Entry:
+    """One event of a spool, by the name of its file; 100,000 of them take little memory."""
+
+    name: str
+
+    @classmethod
+    def of(cls, name: str) -> Entry | None:
+        """Return the entry of a file, None for a file that is none."""
+        return cls(name) if _NAME.fullmatch(name) else None
+
+    @property
+    def stamp(self) -> str:
+        """When it was put; later events of a run have later ones."""
+        return self.name[:_STAMP_LENGTH]
+
+    @property
+    def run_id(self) -> str:
+        """The id of its run, as a path segment."""
+        return self.name[_STAMP_LENGTH + 1 :].rsplit("-", 2)[0]
+
+    @property
+    def event_type(self) -> str:
+        """``START`` and so on; empty for an event without one."""
+        return self.name.rsplit("-", 2)[1]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its JSON."""
+        return int(self.name.rpartition("-")[2].partition(".")[0])
+
+    @property
+    def id(self) -> str:
+        """What a user calls it: its stamp and its run."""
+        return f"{self.stamp}-{self.run_id}"
+
+    @property
+    def put_at(self) -> datetime:
+        """When it was put, by the clock of its host; later where that went back."""
+        return datetime.strptime(self.stamp, _STAMP).replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a spool remembers of a run: its last event, when it began (its START's ``eventTime``), its end's bytes."""
+
+    event_type: str = ""
+    stamp: str = ""
+    began: str = ""
+    size: int = 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its end was put."""
+        return self.event_type in TERMINAL
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has begun, and has not ended."""
+        return bool(self.event_type) and not self.has_ended
+
+    def admits(self, event: Outgoing) -> bool:
+        """Whether an event is news: a START comes once, an end once, and nothing after the end.
+
+        An end of another type, or a longer one with datasets, corrects the first. Another START after the end begins
+        the run anew: a DAG run that is tested twice has the same run ids. Where no START was put here, it is late, and
+        no beginning.
+        """
+        if event.event_type == "START":
+            return event.event_time not in (self.began, "") if self.has_ended and self.began else not self.event_type
+        if not self.has_ended:
+            return True
+        is_longer = event.has_datasets and len(event.body) > self.size
+        return event.event_type in TERMINAL and (event.event_type != self.event_type or is_longer)
+
+    def after(self, event: Outgoing, stamp: str) -> Run:
+        """Return what is to be remembered when an event was put."""
+        began = event.event_time if event.event_type == "START" else self.began
+        return Run(event.event_type, stamp, began, len(event.body) if event.event_type in TERMINAL else 0)
+
+    def next_stamp(self) -> str:
+        """Return a time that comes after the last event, whatever the clock says."""
+        now = datetime.now(UTC)
+        if self.stamp:
+            now = max(now, datetime.strptime(self.stamp, _STAMP).replace(tzinfo=UTC) + _TICK)
+        return now.strftime(_STAMP)
+
+
+class Spool:
+    """The events for one destination, in a directory that any number of processes of one host may share.
+
+    Nothing is made before it is needed. ``put`` takes no lock. Every method raises ``SpoolError``.
+
+    :param directory: made where it is missing, for its owner alone (0700)
+    :param max_bytes: how many bytes of events it holds, about: they are counted every five minutes
+    """
+
+    def __init__(self, directory: Path, *, max_bytes: int = MAX_BYTES) -> None:
+        self.directory = directory
+        self._dead = directory / "dead"
+        self._runs = directory / "runs"
+        self._used = directory / ".used"
+        self._max_bytes = max_bytes
+
+    def put(self, event: Outgoing) -> str | None:
+        """Keep an event, and return its name; None for one that is no news. It is on the disk when this returns."""
+        with self._usable():
+            before = self.run(event.run_id)
+            if not before.admits(event):
+                return None
+            create_private(self._runs)
+            self._check_room(len(event.body))
+            stamp = before.next_stamp()
+            name = f"{stamp}-{encoded(event.run_id or _NO_RUN)}-{event.event_type}-{len(event.body)}.json"
+            place, part = self.directory / name, self.directory / f".{name}.{os.getpid()}.part"
+            try:
+                write_new(part, event.body)
+                part.rename(place)
+                if not self._note(event, before, stamp):
+                    place.unlink()
+                    return None
+                _sync(place)
+            except OSError:
+                self._take_back(event.run_id, before, (part, place))
+                raise
+            return name
+
+    def waiting(self) -> Sequence[Entry]:
+        """Return what waits, in the order of sending."""
+        return self._entries(self.directory)
+
+    def dead(self) -> Sequence[Entry]:
+        """Return what was refused, oldest first."""
+        return self._entries(self._dead)
+
+    def read(self, entry: Entry) -> bytes | None:
+        """Return the JSON of an event, None where it is gone; of a dead one too.
+
+        :raises SpoolError: also where the disk gives other bytes than were written
+        """
+        for directory in (self.directory, self._dead):
+            with self._usable(), suppress(FileNotFoundError):
+                body = (directory / entry.name).read_bytes()
+                if len(body) != entry.size:
+                    raise SpoolError(f"{directory / entry.name} has {len(body)} bytes, and was put with {entry.size}")
+                return body
+        return None
+
+    def why(self, entry: Entry) -> str:
+        """Return what a backend has answered to a dead event; empty where that is not known."""
+        with self._usable(), suppress(FileNotFoundError):
+            return (self._dead / f"{entry.name}.why").read_text("utf-8", "replace")
+        return ""
+
+    def job_of(self, entry: Entry) -> str:
+        """Return the job of an event (``namespace name``); empty where the event is gone or broken."""
+        with suppress(SpoolError):
+            return Outgoing.of(self.read(entry) or b"").job
+        return ""
+
+    def remove(self, entry: Entry) -> None:
+        """Forget an event that was sent, or that is not to be sent."""
+        with self._usable():
+            for place in (self.directory / entry.name, self._dead / entry.name, self._dead / f"{entry.name}.why"):
+                place.unlink(missing_ok=True)
+
+    def refuse(self, entry: Entry, why: str) -> None:
+        """Make an event a dead letter, with the reason beside it."""
+        with self._usable():
+            create_private(self._dead)
+            reason = self._dead / f"{entry.name}.why"
+            reason.unlink(missing_ok=True)
+            write_new(reason, why.encode())
+            with suppress(FileNotFoundError):
+                (self.directory / entry.name).rename(self._dead / entry.name)
+
+    def retry(self, entries: Iterable[Entry]) -> Sequence[Entry]:
+        """Have dead letters wait again, in their old place, and return them.
+
+        One that came before an end of its run which was sent is removed: it would open the run again.
+        """
+        retried = []
+        with self._usable():
+            for entry in entries:
+                run = self.run(entry.run_id)
+                is_late = run.has_ended and entry.stamp < run.stamp and not self._waits(run.stamp)
+                with suppress(FileNotFoundError):
+                    if is_late:
+                        (self._dead / entry.name).unlink()
+                    else:
+                        (self._dead / entry.name).rename(self.directory / entry.name)
+                        retried.append(entry)
+                (self._dead / f"{entry.name}.why").unlink(missing_ok=True)
+        return retried
+
+    def outcome(self, name: str) -> Outcome:
+        """Return what became of an event."""
+        with self._usable():
+            if (self.directory / name).exists():
+                return "waiting"
+            return "refused" if (self._dead / name).exists() else "sent"
+
+    def run(self, run_id: str) -> Run:
+        """Return what is remembered of a run; of one that is not known, or where something else is there, nothing."""
+        with self._usable(), suppress(ValueError):
+            try:
+                text = str((self._runs / encoded(run_id)).readlink()) if run_id else ""
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.EINVAL):
+                    raise
+            else:
+                event_type, stamp, began, size = text.split(",")
+                return Run(event_type, stamp, began, int(size))
+        return Run()
+
+    def take_turn(self) -> int | None:
+        """Be the one process that sends, until ``give_up_turn`` gets the descriptor; None where another one is."""
+        with self._usable():
+            create_private(self.directory)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(self.directory / ".sender", flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(descriptor)
+                if not isinstance(error, BlockingIOError):
+                    raise
+                return None
+            return descriptor
+
+    def give_up_turn(self, descriptor: int) -> None:
+        """Let another process send; also where a fork of this one has the descriptor too."""
+        with self._usable():
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
+
+    @property
+    def pauses(self) -> Pauses:
+        """What is not sent for a while, as it is on the disk now."""
+        return Pauses(self.directory / ".later")
+
+    def are_paused(self, names: Iterable[str]) -> bool:
+        """Whether nothing of some waiting events is sent now: the backend does not take it, or that of their runs."""
+        pauses = self.pauses
+        runs = {entry.run_id for name in names if (entry := Entry.of(name))}
+        return pauses.seconds_left(BACKEND) > 0 or all(pauses.seconds_left(run_id) > 0 for run_id in runs)
+
+    def count(self, *, is_due: bool = True) -> int:
+        """Count the bytes of all events in whole blocks of the disk, note them for ``put``, prune, and return them.
+
+        :param is_due: whether they are counted although that was done within the last five minutes
+        """
+        with self._usable():
+            with suppress(FileNotFoundError, ValueError):
+                if not is_due and time.time() - self._used.stat().st_mtime < _COUNTED_SECONDS:
+                    return int(self._used.read_text() or 0)
+            if not self.directory.exists():
+                return 0
+            used = sum(-(-entry.size // _BLOCK) * _BLOCK for entry in (*self.waiting(), *self.dead()))
+            part = self.directory / f".used.{os.getpid()}.part"
+            part.unlink(missing_ok=True)
+            write_new(part, str(used).encode())
+            part.rename(self._used)
+            self.prune()
+            return used
+
+    def prune(self) -> None:
+        """Forget runs that ended two days ago, or began long ago, and what was never renamed."""
+        now = time.time()
+        with self._usable(), suppress(FileNotFoundError):
+            for run in os.scandir(self._runs):
+                age = now - run.stat(follow_symlinks=False).st_mtime
+                if age > (_ENDED_SECONDS if self.run(run.name).has_ended else _OPEN_SECONDS):
+                    Path(run.path).unlink(missing_ok=True)
+            for part in self.directory.glob(".*.part"):
+                if now - part.stat().st_mtime > _PART_SECONDS:
+                    part.unlink(missing_ok=True)
+
+    def _waits(self, stamp: str) -> bool:
+        return any(entry.stamp == stamp for entry in self.waiting())
+
+    def _entries(self, directory: Path) -> list[Entry]:
+        with self._usable(), suppress(FileNotFoundError):
+            return sorted(entry for found in os.scandir(directory) if (entry := Entry.of(found.name)))
+        return []
+
+    def _note(self, event: Outgoing, before: Run, stamp: str) -> bool:
+        """Remember an event of a run; return False where another process has put one that makes it no news."""
+        if not event.run_id:
+            return True
+        note = self._runs / encoded(event.run_id)
+        if not before.event_type:
+            try:
+                # Exclusively: a START that was slow must not take the place of the end.
+                note.symlink_to(_text(before.after(event, stamp)))
+            except FileExistsError:
+                before = self.run(event.run_id)
+                if not before.admits(event):
+                    return False
+            else:
+                return True
+        self._replace(note, before.after(event, stamp))
+        return True
+
+    def _replace(self, note: Path, run: Run) -> None:
+        part = self.directory / f".{note.name}.{os.getpid()}.part"
+        part.unlink(missing_ok=True)
+        part.symlink_to(_text(run))
+        part.rename(note)
+
+    def _take_back(self, run_id: str, before: Run, places: Iterable[Path]) -> None:
+        with suppress(OSError):
+            for place in places:
+                place.unlink(missing_ok=True)
+            if before.event_type:
+                self._replace(self._runs / encoded(run_id), before)
+            elif run_id:
+                (self._runs / encoded(run_id)).unlink(missing_ok=True)
+
+    def _check_room(self, size: int) -> None:
+        """Make room for an event.
+
+        :raises SpoolError: when the disk is nearly full, or what may go is not enough
+        """
+        disk = os.statvfs(self.directory)
+        if disk.f_bavail * disk.f_frsize < FREE_BYTES + size:
+            raise SpoolError(f"the disk of {self.directory} is nearly full: free some space there")
+        with suppress(FileNotFoundError, ValueError):
+            if int(self._used.read_text()) + size > self._max_bytes:
+                self._make_room(size)
+
+    def _make_room(self, size: int) -> None:
+        """Remove RUNNING events, for a later event of their run says the same, then dead letters; the oldest first."""
+        missing = self.count() + size - self._max_bytes
+        for entry in (*(one for one in self.waiting() if one.event_type == "RUNNING"), *self.dead()):
+            if missing <= 0:
+                break
+            self.remove(entry)
+            missing -= -(-entry.size // _BLOCK) * _BLOCK
+        self.count()
+        if missing > 0:
+            raise SpoolError(
+                f"the outbox in {self.directory} is full: an event of {size} bytes does not fit into {self._max_bytes} "
+                "bytes. See what waits with `spark-lineage outbox list`, send it with `outbox flush`"
+            )
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise SpoolError(f"the outbox in {self.directory} cannot be used: {_words(error)}") from error
+
+
+def _words(error: OSError) -> str:
+    advice = {errno.ENOSPC: "; free some space there", errno.EDQUOT: "; free some space there"}
+    advice |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "; may this user write to it?")
+    return f"{error.strerror or error}{advice.get(error.errno or 0, '')}"
+
+
+def _text(run: Run) -> str:
+    return f"{run.event_type},{run.stamp},{run.began},{run.size}"
+
+
+def _sync(place: Path) -> None:
+    for path, flags in ((place, os.O_RDONLY), (place.parent, os.O_RDONLY | os.O_DIRECTORY)):
+        descriptor = os.open(path, flags | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

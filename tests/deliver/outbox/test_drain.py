@@ -1,0 +1,244 @@
+"""What is sent of a spool, in which order, and what an answer means."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from typing import Any
+
+import pytest
+
+from spark_lineage.deliver.drain import Drain
+from spark_lineage.deliver.outbox import Delivered, Outbox, drain
+from spark_lineage.deliver.pauses import BACKEND, Pauses
+from spark_lineage.deliver.sender import Sender, sender_of
+from spark_lineage.deliver.spool import Outgoing, Spool
+from spark_lineage.launch.bounded_run import Deadline
+
+RUN = "0190a5b2-7c1e-7d5f-9d4b-{:012x}"
+
+
+def put(spool: Spool, *contents: bytes) -> None:
+    for content in contents:
+        spool.put(Outgoing.of(content))
+
+
+def run(spool: Spool, backend: Any) -> Drain:
+    """Drain as a courier does."""
+    sender = sender_of(backend.config)
+    made = Drain(spool, sender, lambda: False)
+    made.run()
+    sender.close()
+    return made
+
+
+def flush(spool: Spool, backend: Any, seconds: float = 20) -> Delivered:
+    return drain(spool, sender_of(backend.config), Deadline(seconds))
+
+
+def types(spool: Spool) -> list[str]:
+    return [entry.event_type for entry in spool.waiting()]
+
+
+def test_run_sends_in_order_and_nothing_stays(spool: Spool, backend: Any, event: Any) -> None:
+    kinds = ("START", "RUNNING", "COMPLETE")
+    events = [event(run, kind, second) for second, kind in enumerate(kinds) for run in (0, 1)]
+    put(spool, *events)
+    assert run(spool, backend).sent == 6
+    assert backend.taken == events
+    assert spool.waiting() == spool.dead() == []
+
+
+def test_run_a_refused_event_is_a_dead_letter_with_the_answer_and_the_next_are_sent(
+    spool: Spool, backend: Any, event: Any, logged: pytest.LogCaptureFixture
+) -> None:
+    put(spool, event(0), event(1))
+    backend.answer = lambda content: (422, {}, "no x; password=hunter2") if b'000"' in content else (201, {}, "")
+    done = run(spool, backend)
+    assert (done.sent, done.refused) == (1, 1)
+    (entry,) = spool.dead()
+    assert "422" in spool.why(entry)
+    assert "no x" in spool.why(entry)
+    assert "hunter2" not in spool.why(entry) + logged.text
+    assert "422" in logged.text
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 407, 408, 429, 503, 302])
+def test_run_a_backend_that_has_not_looked_pauses_for_all(spool: Spool, backend: Any, event: Any, status: int) -> None:
+    put(spool, event(0), event(1))
+    backend.answer = lambda _: (status, {}, "closed")
+    run(spool, backend)
+    assert len(backend.came) == 1
+    assert str(status) in spool.pauses.why(BACKEND)
+    # Another task, which is another process.
+    run(spool, backend)
+    assert len(backend.came) == 1
+    backend.answer = lambda _: (201, {}, "")
+    assert flush(spool, backend) == Delivered(sent=2)
+    assert spool.pauses.all == {}
+
+
+def test_run_an_html_page_is_no_yes(spool: Spool, backend: Any, event: Any) -> None:
+    put(spool, event(0))
+    backend.answer = lambda _: (200, {"Content-Type": "text/html"}, "<!DOCTYPE html><title>Log in")
+    run(spool, backend)
+    assert "HTML page" in spool.pauses.why(BACKEND)
+    assert types(spool) == ["START"]
+
+
+def test_run_a_backend_that_is_not_there_pauses(spool: Spool, backend: Any, event: Any) -> None:
+    put(spool, event(0))
+    backend.stop()
+    run(spool, backend)
+    assert "no connection" in spool.pauses.why(BACKEND)
+    backend.stop = lambda: None
+
+
+def test_run_retry_after_is_honoured(spool: Spool, backend: Any, event: Any) -> None:
+    put(spool, event(0))
+    backend.answer = lambda _: (429, {"Retry-After": "120"}, "slower")
+    run(spool, backend)
+    assert 115 < spool.pauses.seconds_left(BACKEND) <= 120
+
+
+def test_run_an_event_with_a_500_steps_aside_with_its_run_and_others_go_on(
+    spool: Spool, backend: Any, event: Any
+) -> None:
+    backend.answer = lambda content: (500, {}, "NUL") if b"poison" in content else (201, {}, "")
+    put(spool, event(0, "START", poison=1), event(0, "COMPLETE", 1), event(1), event(1, "COMPLETE", 1))
+    run(spool, backend)
+    assert backend.taken == [event(1), event(1, "COMPLETE", 1)]
+    assert types(spool) == ["START", "COMPLETE"]
+    assert 59 < spool.pauses.seconds_left(RUN.format(0)) <= 60
+    assert spool.dead() == []
+
+
+def test_run_one_event_with_a_500_for_ever_beside_200_runs_holds_nobody_up(
+    spool: Spool, backend: Any, event: Any
+) -> None:
+    backend.answer = lambda content: (500, {}, "") if b"poison" in content else (201, {}, "")
+    put(spool, event(0, poison=1), *(event(number, "COMPLETE") for number in range(1, 201)))
+    run(spool, backend)
+    assert len(backend.taken) == 200
+    assert types(spool) == ["START"]
+
+
+def test_run_a_backend_that_takes_nobody_pauses_after_ten_runs_and_makes_no_dead_letters(
+    spool: Spool, backend: Any, event: Any
+) -> None:
+    put(spool, *(event(number) for number in range(40)))
+    backend.answer = lambda _: (500, {}, "")
+    run(spool, backend)
+    assert len(backend.came) == 10
+    assert spool.pauses.seconds_left(BACKEND) > 0
+    backend.answer = lambda _: (201, {}, "")
+    assert flush(spool, backend) == Delivered(sent=40)
+    assert spool.dead() == []
+
+
+def test_run_with_80_percent_of_500s_loses_nothing(
+    spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pauses are divided by 600."""
+    chance = random.Random(7)  # noqa: S311 - no secret
+    backend.answer = lambda _: (500, {}, "busy") if chance.random() < 0.8 else (201, {}, "")
+    failed = Pauses.failed
+
+    def sooner(self: Pauses, key: str, why: str, **more: Any) -> float:
+        seconds = failed(self, key, why, **more) / 600
+        self._pauses[key] = module_pause(self._pauses[key], seconds)
+        self._save()
+        return seconds
+
+    def module_pause(pause: Any, seconds: float) -> Any:
+        return type(pause)(pause.failures, pause.began, seconds, pause.why)
+
+    monkeypatch.setattr(Pauses, "failed", sooner)
+    events = [event(number, kind, second) for number in range(300) for second, kind in enumerate(("START", "COMPLETE"))]
+    put(spool, *events)
+    end = time.monotonic() + 300
+    sender = sender_of(backend.config)
+    while spool.waiting() and time.monotonic() < end:
+        Drain(spool, sender, lambda: False).run()
+        time.sleep(0.01)
+    sender.close()
+    assert spool.waiting() == spool.dead() == []
+    assert len(backend.taken) == len(set(backend.taken)) == 600
+    order: dict[str, list[str]] = {}
+    for content in map(json.loads, backend.taken):
+        order.setdefault(content["run"]["runId"], []).append(content["eventType"])
+    assert set(map(tuple, order.values())) == {("START", "COMPLETE")}
+
+
+def test_run_an_event_that_cannot_be_removed_is_not_sent_by_each_task(
+    spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from spark_lineage.deliver.spool import SpoolError
+
+    def fail(self: Spool, entry: Any) -> None:
+        raise SpoolError("read-only")
+
+    put(spool, event(0), event(1))
+    monkeypatch.setattr(Spool, "remove", fail)
+    run(spool, backend)
+    run(spool, backend)
+    assert backend.came == [event(0)]
+    assert "cannot be removed: read-only" in spool.pauses.why(BACKEND)
+
+
+def test_run_a_torn_event_is_a_dead_letter(spool: Spool, backend: Any, event: Any) -> None:
+    put(spool, event(0), event(1))
+    torn, _ = spool.waiting()
+    (spool.directory / torn.name).write_bytes(b"{")
+    done = run(spool, backend)
+    assert (done.sent, done.refused) == (1, 1)
+    assert "was put with" in spool.why(torn)
+
+
+def test_run_a_yes_whose_body_trickles_is_a_yes(spool: Spool, trickling: str, event: Any) -> None:
+    put(spool, event(0))
+    began = time.monotonic()
+    sender = sender_of({"type": "http", "url": trickling, "timeout": 2})
+    assert drain(spool, sender, Deadline(60)) == Delivered(sent=1)
+    assert time.monotonic() - began < 10
+
+
+def test_run_a_slow_answer_is_awaited_longer_than_a_connection(spool: Spool, backend: Any, event: Any) -> None:
+    backend.hangs.set()
+    put(spool, event(0))
+    sender = sender_of(backend.config | {"timeout": 0.5})
+    assert drain(spool, sender, Deadline(60)) == Delivered(sent=1)
+    assert len(backend.came) == 1
+
+
+def test_drain_while_another_process_sends_waits_no_longer_than_its_time(
+    spool: Spool, backend: Any, event: Any
+) -> None:
+    put(spool, event(0))
+    lock = spool.take_turn()
+    assert lock is not None
+    began = time.monotonic()
+    assert flush(spool, backend, 0.5) == Delivered(waiting=1)
+    assert time.monotonic() - began < 5
+    spool.give_up_turn(lock)
+    assert flush(spool, backend) == Delivered(sent=1)
+
+
+def test_destinations_shows_what_waits_and_why(outbox: Outbox, backend: Any, event: Any) -> None:
+    spool = outbox.spool("lake/prod")
+    put(spool, event(0), event(1))
+    backend.answer = lambda _: (503, {}, "closed")
+    run(spool, backend)
+    (found,) = outbox.destinations()
+    assert (found.destination, found.waiting, found.dead) == ("lake/prod", 2, 0)
+    assert "503" in found.answer
+    assert 0 < found.paused_seconds <= 2
+
+
+def test_sender_of_another_transport_sends_the_same_event(spool: Spool, tmp_path: Any, event: Any) -> None:
+    put(spool, event(0, ours={"käse": [1]}))
+    path = tmp_path / "events.ndjson"
+    sender: Sender = sender_of({"type": "file", "log_file_path": str(path), "append": True})
+    assert drain(spool, sender, Deadline(20)) == Delivered(sent=1)
+    assert json.loads(path.read_text()) == json.loads(event(0, ours={"käse": [1]}))
