@@ -18,7 +18,7 @@ from spark_lineage.deliver.sender import Later, Refused, sender_of
 from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
 from spark_lineage.deliver.through_airflow import provider_backends
 from spark_lineage.deliver.transports.opening import backends_of, destinations_of, for_courier, profile_of
-from spark_lineage.launch.bounded_run import OUTBOX_FILES, BoundedRun, Deadline
+from spark_lineage.launch.bounded_run import BRIEF_SECONDS, OUTBOX_FILES, BoundedRun, Deadline
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import outbox_directory
 
@@ -78,7 +78,7 @@ class ConnectionSender:
             with self._guard(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
                 configs = destinations_of(conn_id)
                 others = frozenset() if self._is_for_provider else provider_backends()
-                self._known.pop(conn_id, None)
+                before = self._known.pop(conn_id, None)
                 for name, config in configs.items():
                     if backends_of(config) & others:
                         # Two ends of one run would differ there.
@@ -88,8 +88,9 @@ class ConnectionSender:
                             name,
                         )
                     else:
+                        names = before.names if before is not None and name == conn_id else []
                         self._known[name] = _Destination(
-                            self._outbox.spool(name), profile_of(conn_id, config), *for_courier(config)
+                            self._outbox.spool(name), profile_of(conn_id, config), *for_courier(config), names
                         )
                 self._unread.remove(conn_id)
         for conn_id in self._unread:
@@ -126,9 +127,7 @@ class ConnectionSender:
         counts = Counter[str]()
         with self._spending():
             deadline = Deadline(min(seconds, self._seconds_left))
-            for name, each in self._known.items():
-                with self._guard(f"Events for {name} stay in the outbox", can_fail=False):
-                    self._call(each, deadline)
+            self._call_all(deadline)
             for name, each in self._known.items():
                 counts["are lost"] += each.lost
                 with self._guard(f"It is not known what became of the events for {name}", can_fail=False):
@@ -142,9 +141,7 @@ class ConnectionSender:
 
     def deliver_meanwhile(self) -> None:
         """Have what waits delivered in the background, while the task continues."""
-        for name, each in self._known.items():
-            with self._guard(f"Events for {name} stay in the outbox", can_fail=False):
-                self._call(each, Deadline(_MEANWHILE_SECONDS))
+        BoundedRun(lambda: self._call_all(Deadline(_MEANWHILE_SECONDS)), "spark-lineage-courier")
 
     @contextmanager
     def _spending(self) -> Iterator[None]:
@@ -153,6 +150,11 @@ class ConnectionSender:
             yield
         finally:
             self._seconds_left = max(0.0, self._seconds_left - (time.monotonic() - began))
+
+    def _call_all(self, deadline: Deadline) -> None:
+        for name, each in list(self._known.items()):
+            with self._guard(f"Events for {name} stay in the outbox", can_fail=False):
+                self._call(each, deadline)
 
     def _call(self, destination: _Destination, deadline: Deadline) -> None:
         if not destination.config or not destination.names:
@@ -164,9 +166,15 @@ class ConnectionSender:
             )
 
     def _outcomes(self, destination: _Destination, deadline: Deadline) -> Iterable[str]:
-        if not destination.config:
-            return ["waiting"] * len(destination.names)
-        return courier.wait(destination.spool, destination.names, deadline.seconds_left).values()
+        seconds, found = deadline.seconds_left, list[str]()
+
+        def wait() -> None:
+            found.extend(courier.wait(destination.spool, destination.names, seconds).values())
+
+        # A thread, because the disk may hang.
+        if destination.config and BoundedRun(wait, "spark-lineage-courier").wait(seconds + BRIEF_SECONDS):
+            return found
+        return ["waiting"] * len(destination.names)
 
 
 def _send_directly(config: Mapping[str, Any], event: Outgoing, seconds: float) -> None:
