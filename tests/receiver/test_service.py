@@ -255,6 +255,22 @@ def test_a_run_has_bounds_of_its_own(serve: Serve) -> None:
     assert client.status(b"{}", run=OTHER) == 201
 
 
+def test_post_a_run_that_takes_all_the_time_is_refused_and_others_are_not(serve: Serve) -> None:
+    client = serve(Limits(cpu_share=0.02))
+    # Fifty megabytes of spaces are unpacked, and looked through for an event.
+    bomb = gzip.compress(b" " * 50_000_000)
+    assert [client.status(bomb, **GZIP) for _ in range(8)][-1] == 429
+    assert client.status(b"{}", run=OTHER) == 201
+
+
+def test_post_to_a_root_that_is_a_link_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to("disk")
+    with serving(tmp_path / "link") as client:
+        assert client.status(b"{}") == 201
+    assert [path.read_bytes() for path in (tmp_path / "disk").iterdir()] == [b"{}\n"]
+
+
 def test_what_came_is_given_in_whole_lines(serve: Serve, tmp_path: Path) -> None:
     client = serve(Limits(piece_bytes=100))
     service = ReceiverService(f"http://127.0.0.1:{client.port}", SECRET)

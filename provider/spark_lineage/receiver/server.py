@@ -170,8 +170,9 @@ class KeptFiles:
     """
 
     def __init__(self, root: Path, retention_days: float) -> None:
-        create_private(root)
-        self._root = root
+        # It may be a link; what is in it may not.
+        self._root = root.resolve()
+        create_private(self._root)
         self._retention_seconds = retention_days * _DAY
         self._cleaned = float("-inf")
 

@@ -12,8 +12,9 @@ import os
 import re
 import time
 import zlib
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ _PATH = re.compile(rf"{ENDPOINT}(?P<run_id>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-
 _NDJSON = "application/x-ndjson"
 _GZIP = 16 + zlib.MAX_WBITS
 _OFFSET_DIGITS = 15
+_WINDOW_SECONDS = 5.0
 # Events must not fill the disk: it may hold the outbox, too.
 _FREE_BYTES = 256 * _MB
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -49,6 +51,8 @@ class Limits:
     run_bytes: int = 1024 * _MB
     requests_a_second: int = 2000
     """Of a run."""
+    cpu_share: float = 0.5
+    """What the requests of one run may take of the receiver's CPU time, so that others get theirs."""
     piece_bytes: int = _MB
 
 
@@ -76,6 +80,9 @@ class Receiver:
         self._limits = limits or Limits()
         self._second = 0
         self._asked: Counter[str] = Counter()
+        self._window = 0.0
+        self._spent: defaultdict[str, float] = defaultdict(float)
+        """CPU seconds of each run in the window."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -110,15 +117,31 @@ class Receiver:
         file = self._file_of(run_id)
         self._count(run_id)
         if scope["method"] == "GET":
-            return 200, [(REFUSED_HEADER.lower().encode(), b"%d" % self.refused[run_id])], self._read(file, scope)
+            with self._spending(run_id):
+                body = self._read(file, scope)
+            return 200, [(REFUSED_HEADER.lower().encode(), b"%d" % self.refused[run_id])], body
         if scope["method"] != "POST":
             raise Refusal(405, "POST events, GET what came")
         is_ndjson = headers.get("content-type", "").startswith(_NDJSON)
-        body = await self._body(headers, receive)
-        if is_ndjson and body.count(b"\n") > self._limits.body_events:
-            raise Refusal(413, "the body has too many lines")
-        self._append(file, b"".join(_lines(body, is_ndjson=is_ndjson)))
+        encoding = headers.get("content-encoding", "identity").lower()
+        if encoding not in {"identity", "gzip"}:
+            raise Refusal(415, "the body is neither plain nor gzip")
+        packed = await self._body(headers, receive)
+        with self._spending(run_id):
+            body = self._decompressed(packed) if encoding == "gzip" else packed
+            if is_ndjson and body.count(b"\n") > self._limits.body_events:
+                raise Refusal(413, "the body has too many lines")
+            self._append(file, b"".join(_lines(body, is_ndjson=is_ndjson)))
         return 201, [], b""
+
+    @contextmanager
+    def _spending(self, run_id: str) -> Iterator[None]:
+        """Count the CPU time of a block, in which nothing else runs."""
+        began = time.thread_time()
+        try:
+            yield
+        finally:
+            self._spent[run_id] += time.thread_time() - began
 
     def _count(self, run_id: str) -> None:
         second = int(time.monotonic())
@@ -127,11 +150,12 @@ class Receiver:
         self._asked[run_id] += 1
         if self._asked[run_id] > self._limits.requests_a_second:
             raise Refusal(429, "too many requests of this run")
+        if time.monotonic() > self._window + _WINDOW_SECONDS:
+            self._window, self._spent = time.monotonic(), defaultdict(float)
+        if self._spent[run_id] > self._limits.cpu_share * _WINDOW_SECONDS:
+            raise Refusal(429, "the requests of this run take too much time")
 
     async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
-        encoding = headers.get("content-encoding", "identity").lower()
-        if encoding not in {"identity", "gzip"}:
-            raise Refusal(415, "the body is neither plain nor gzip")
         body, at_most = bytearray(), self._limits.body_bytes
         # The server has looked whether it is a number.
         if int(headers.get("content-length", 0)) > at_most:
@@ -145,9 +169,9 @@ class Receiver:
             is_more = message.get("more_body", False)
             if len(body) > at_most:
                 raise Refusal(413, "the body is too large")
-        return self._decompressed(body) if encoding == "gzip" else bytes(body)
+        return bytes(body)
 
-    def _decompressed(self, body: bytearray) -> bytes:
+    def _decompressed(self, body: bytes) -> bytes:
         decompressor = zlib.decompressobj(_GZIP)
         try:
             content = decompressor.decompress(body, self._limits.decompressed_bytes)
