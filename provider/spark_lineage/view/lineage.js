@@ -232,7 +232,7 @@ function whyNothing({ task, problem, error }) {
     return `The task is still ${task.state ?? "waiting"}. If it collects lineage, it shows here as soon as the first datasets are known.`;
   if (!["success", "failed"].includes(task.state)) return "The task did not run.";
   return `The task has ended, and there is no lineage of it: ${task.operator_name ?? task.operator} may collect none ` +
-    "(another operator without the policy, lineage_enabled or lineage_tab_bytes off), it may have run before this " +
+    "(another operator without the policy, or lineage_enabled off), it may have run before this " +
     "version was installed, its worker may have been killed, or its XComs were cleared.";
 }
 
@@ -269,7 +269,7 @@ function restsOn(view) {
 function notes(view) {
   const names = (list) => list.map(([name, count]) => `${name} (${number(count)})`).join(", ");
   return [
-    view.left_out && `The XCom has no room for all (lineage_tab_bytes). Left out: ${names(Object.entries(view.left_out))}. ` +
+    view.left_out && `The XCom has no room for all. Left out: ${names(Object.entries(view.left_out))}. ` +
       "The event in the backend has more.",
     view.reduced && "The event itself was too large, and has lost details (max_event_bytes).",
     view.unknown && `Commands whose datasets nothing names: ${names(view.unknown)}.`,
