@@ -35,6 +35,11 @@ SECRETS = [
     "CREATE USER me IDENTIFIED BY hunter2",
     "set password for me = 'hunter2'",
     "curl -u me:hunter2",
+    "sshpass -p hunter2",
+    "mysql -phunter2",
+    "echo hunter2 | kinit me",
+    "machine h login me password hunter2",
+    "\ndb:5432:shop:me:hunter2\n",
     "--proxy-user me:hunter2",
     "https://me:p w@host",
     "https://hooks.slack.com/services/T000/B000/XXXX",
@@ -70,7 +75,8 @@ FRAGMENTS = st.lists(
         "-D", ".", "_", "$", "=", ":", ":=", "->", "=>", "%3D", ",", " ", "\t", "\n", '"', "'", "`", "]", "\\", "\\n",
         "{", "}", "hunter2", "x", "option(", "é", "\udcff", "\u00a0", "İ", "\u212a", "https://", "@", "Bearer ", "/",
         "jdbc:oracle:thin:", "IDENTIFIED BY ", "eyJhbGciOi", "ghp_" + "a1" * 12, "%20", "<token>", "</token>",
-        "(", ")", "-", "curl -u ", "--user ", "#", "?", "\x1b[1m", "signature",
+        "(", ")", "-", "curl -u ", "--user ", "sshpass", " -p ", "kinit",
+        "echo ", "|", "login ", "machine h ", ":5432:", "#", "?", "\x1b[1m", "signature",
     ]) | st.text(max_size=2), max_size=14
 ).map("".join)  # fmt: skip
 

@@ -58,6 +58,15 @@ def test_the_lines_of_a_private_key_go() -> None:
     assert redact_line("a line\n") == "a line\n"
 
 
+def test_the_lines_of_a_private_key_go_with_what_a_logger_puts_before_each() -> None:
+    key = ["-----BEGIN PRIVATE KEY-----", "aHVudGVyMg==", "aHVudGVyMg==", "-----END PRIVATE KEY-----"]
+    redact_line = LineRedaction()
+    lines = [f"24/01/31 12:00:0{second} INFO Job: {line}\n" for second, line in enumerate(key)]
+    assert [redact_line(line) for line in lines][1:3] == ["***\n", "***\n"]
+    report = "24/01/31 12:00:09 INFO Client: Application report for application_1_0001 (state: RUNNING)\n"
+    assert redact_line(report) == report
+
+
 def test_whatever_the_hook_says_is_masked(log: RedactedLog, caplog: pytest.LogCaptureFixture) -> None:
     masker.mask_secret("Zx9!q2")
     log.debug(["curl", "--password", "hunter2", "http://me:hunter2@master:6066"])

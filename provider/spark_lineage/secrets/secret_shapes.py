@@ -88,6 +88,38 @@ _FLAG_LOGIN = re.compile(
     r"\\{0,8}[\"']?[ \t,=]*+(?P<quote>\\{0,8}[\"'])?(?!\d++:\d++(?![^\s\"'\\]))[^\s:\"',=/\\]{1,128}:(?!//))"
     r"(?(quote)(?:(?!(?P=quote))[^\n])+|[^\s\"'\\]++)"
 )
+# How command lines are written, and how JSON and Python write them.
+_GAP = r"(?:[\s\"',\\]{1,8}|\\{1,8}[nt])"
+_WORD = r"[^\s\"',\\|;&]{1,128}"
+_BEFORE = r"(?:(?<![\w.\-:])|(?<=\\[nrt]))"
+# Tools whose short flag takes a password; of most others it is a port, a path or a process.
+_TOOL_PASSWORD = re.compile(
+    rf"(?P<keep>{_BEFORE}(?:"
+    rf"(?:sshpass|beeline|cqlsh|(?:docker|podman|nerdctl|helm|oc|az|skopeo|buildah)(?:{_GAP}registry)?{_GAP}login)"
+    rf"(?:{_GAP}{_WORD}){{0,12}}?{_GAP}-p(?:{_GAP}|=)?"
+    rf"|(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump)(?:{_GAP}{_WORD}){{0,12}}?{_GAP}-p"
+    rf"|(?:sqlcmd|bcp)(?:{_GAP}{_WORD}){{0,12}}?{_GAP}-P{_GAP}?"
+    rf"|(?:ldapsearch|ldapmodify|ldapadd|ldapdelete|ldapwhoami)(?:{_GAP}{_WORD}){{0,12}}?{_GAP}-w{_GAP}?"
+    rf"|redis-cli(?:{_GAP}{_WORD}){{0,12}}?{_GAP}-a{_GAP}"
+    rf"))(?![\s\"',\\]){_WORD}"
+)
+# What is printed into a program that reads its password from there.
+_PIPED_PASSWORD = re.compile(
+    r"(?P<keep>\b(?:echo|printf)[ \t]{1,8}(?:-\w{1,4}[ \t]{1,8})?)[^\n|;&]{1,256}?"
+    r"(?=[ \t]{0,8}\|[ \t]{0,8}"
+    r"(?:(?:sudo[ \t]{1,8})?kinit\b|sudo[ \t]{1,8}-S\b|[^\n|;&]{1,200}--(?:password-)?stdin\b))"
+    r"|(?P<here>\bkinit\b[^\n|;&<]{0,128}<<<[ \t]{0,8})[^\n|;&]{1,256}"
+)
+_NETRC = re.compile(
+    r"(?P<keep>\b(?:machine(?:\s|\\n){1,8}[^\s\\]{1,253}|default)(?:\s|\\n){1,8}login(?:\s|\\n){1,8}[^\s\\]{1,128}"
+    r"(?:\s|\\n){1,8}password(?:\s|\\n){1,8})[^\s\\\"']++"
+)
+# ``host:port:database:user:password`` (PostgreSQL's password file).
+_PGPASS = re.compile(
+    r"(?P<keep>(?:^|(?<=\\n)|(?<=[\"']))[\w.*\-]{1,253}:(?:\d{4,5}|\*):[\w.*\-]{1,63}:[\w.*\-]{1,63}:)[^\n\s\"'\\]++"
+    r"(?=\s*$|[\"'\\])",
+    re.MULTILINE,
+)
 _SLACK_HOOK = re.compile(r"(?P<keep>hooks\.slack\.com/services/)[\w/\-]{8,}+", re.ASCII)
 # Python before 3.11.5 matches a lookahead wrong inside of a possessive group (python/cpython#106052): none is in one.
 # A CDATA section may hold "<"; one within another has none, which keeps the time linear.
@@ -130,6 +162,10 @@ def _mask_aws(match: re.Match[str]) -> str:
     return f"{MASK}{match['gap']}{MASK}" if match["rest"] else MASK
 
 
+def _mask_piped(match: re.Match[str]) -> str:
+    return f"{match['keep'] or match['here']}{MASK}"
+
+
 def _mask_xml(match: re.Match[str]) -> str:
     keys = (match["key"].strip(), *_XML_NAME.findall(match["attributes"]))
     kind = "cdata" if match["value"] is None else "value"
@@ -153,6 +189,10 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (r"(?i:identified\s)", _SQL_BARE_LOGIN, rf"\g<keep>{MASK}"),
     (r"--(?:proxy-)?user|curl", _FLAG_LOGIN, rf"\g<keep>{MASK}"),
     (r"hooks\.slack\.com", _SLACK_HOOK, rf"\g<keep>{MASK}"),
+    (r"sshpass|beeline|cqlsh|login|mysql|mariadb|sqlcmd|bcp|ldap|redis-cli", _TOOL_PASSWORD, rf"\g<keep>{MASK}"),
+    (r"kinit|sudo[ \t]|stdin", _PIPED_PASSWORD, _mask_piped),
+    (r"login", _NETRC, rf"\g<keep>{MASK}"),
+    (r":(?:\d{4,5}|\*):", _PGPASS, rf"\g<keep>{MASK}"),
 )
 _PREFILTERED = tuple((Prefilter(part), pattern, replacement) for part, pattern, replacement in _SHAPES)
 may_have_shape = Prefilter("|".join(part for part, _, _ in _SHAPES))

@@ -66,7 +66,8 @@ _WAITED_SECONDS, _LOOKS_MILLISECONDS, _BURST_BYTES = 0.001, (5, 15, 60, 120), 20
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
 # What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
-_KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*")
+_KEY_LINE = r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*"
+_DIGIT = re.compile(r"\d")
 # By these the hook finds the job again, to follow and to end it: they stay, whatever the user's patterns match.
 _READ_BY_HOOK = re.compile(
     r"(application_\d+_\d+|driver-\d{14}-\d+|pod name: \S+-driver$|submission ID [a-z0-9-]+:[a-z0-9.-]+"
@@ -237,17 +238,22 @@ class LineRedaction:
     """Masks the output of spark-submit line by line."""
 
     def __init__(self) -> None:
-        self._is_in_key = False
+        self._key_line: re.Pattern[str] | None = None
 
     def __call__(self, line: str) -> str:
         """Mask the next line; those of a PEM key, which is known only as a whole, go altogether.
 
+        Before each of them may be what a logger puts there, the same for all but for its digits.
+
         A secret that Airflow has registered stays where it could be a name: Airflow masks it in the log itself, after
         the hook has read its ids from the line.
         """
-        if self._is_in_key and _KEY_LINE.fullmatch(line):
+        if self._key_line is not None and self._key_line.fullmatch(line):
             return f"{MASK}\n"
-        self._is_in_key = _KEY_BEGIN.search(line) is not None
+        self._key_line = None
+        if begin := _KEY_BEGIN.search(line):
+            before = _DIGIT.sub(r"\\d", re.escape(line[: begin.start()]))
+            self._key_line = re.compile(before + _KEY_LINE)
         masked = redact_name(line)
         is_read = masked != line and _may_be_read_by_hook(line)
         if is_read and any(found not in masked for found in _READ_BY_HOOK.findall(line)):
