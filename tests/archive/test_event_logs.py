@@ -153,7 +153,7 @@ def test_one_that_cannot_be_opened_is_counted_and_gives_what_stood_before(tmp_pa
     part, counts = fold_pieces([Piece(f"file:{log}", 0, 9, is_event_log=True)])
     assert part.content is not None
     assert (decode_state(part.content).logged.keys(), part.parent) == ({("local-1", "")}, None)
-    assert (counts.read, counts.set_aside) == (1, {"Is a directory": 1})
+    assert (counts.read, counts.set_aside) == (1, {"this is no regular file": 1})
 
 
 def test_a_single_file_elsewhere_that_no_executor_can_hold_is_counted() -> None:

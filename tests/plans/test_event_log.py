@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import re
 import uuid
 import zipfile
@@ -301,8 +302,8 @@ def test_what_failed_has_the_error_without_its_secrets() -> None:
 
 class TestFiles:
     def test_a_directory_gives_all_logs_in_it(self, tmp_path) -> None:
-        (tmp_path / "local-1795291862028").symlink_to(STREAM)
-        (tmp_path / DELTA.name).symlink_to(DELTA)
+        shutil.copy(STREAM, tmp_path / "local-1795291862028")
+        shutil.copytree(DELTA, tmp_path / DELTA.name)
         (tmp_path / "openlineage-events.ndjson").write_text("{}\n")
         applications = {one.application_id for one in read_event_log(tmp_path)}
         assert applications == {"local-1795291862028", "local-1795292252861"}

@@ -140,13 +140,13 @@ def test_run_a_backend_that_takes_nobody_pauses_after_ten_runs_and_makes_no_dead
 def test_run_with_80_percent_of_500s_loses_nothing(
     spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pauses are divided by 600."""
+    """The pauses are divided by 6,000."""
     chance = random.Random(7)  # noqa: S311 - no secret
     backend.answer = lambda _: (500, {}, "busy") if chance.random() < 0.8 else (201, {}, "")
     failed = Pauses.failed
 
     def sooner(self: Pauses, key: str, why: str, **more: Any) -> float:
-        seconds = failed(self, key, why, **more) / 600
+        seconds = failed(self, key, why, **more) / 6_000
         self._pauses[key] = module_pause(self._pauses[key], seconds)
         self._save()
         return seconds
