@@ -17,12 +17,15 @@ _NAMESPACE = re.compile(r"file:.*/metastore_db", re.DOTALL)
 
 def without_derby(runs: Mapping[str, RunState]) -> tuple[Mapping[str, RunState], list[str]]:
     """Return runs without tables of Derby, and for each run the parts that are unread in their place."""
-    tables = [
-        {one.dataset.name for one in (*run.content.inputs, *run.content.outputs) if _is_of_derby(one)}
-        for run in runs.values()
-    ]
-    unread = [f"{name}: its database" for names in tables for name in sorted(names)]
+    # Many runs share their content.
+    contents = {id(run.content): run.content for run in runs.values()}
+    tables = {key: names for key, content in contents.items() if (names := _tables(content))}
+    unread = [f"{name}: its database" for run in runs.values() for name in tables.get(id(run.content), ())]
     return (with_contents(runs, _without) if unread else runs), unread
+
+
+def _tables(content: RunContent) -> list[str]:
+    return sorted({one.dataset.name for one in (*content.inputs, *content.outputs) if _is_of_derby(one)})
 
 
 def _is_of_derby(one: Observed) -> bool:
