@@ -74,14 +74,10 @@ class RunState(Struct, gc=False):
     content: RunContent
 
 
-def _without_version(one: Observed) -> Observed:
-    return structs.replace(one, versions=frozenset()) if one.versions else one
-
-
-def _before(one: Observed) -> Observed:
-    """Return a dataset as START describes it: the schema is about to change."""
-    one = _without_version(one)
-    return structs.replace(one, schema=(), former=one.schema) if "ALTER" in one.lifecycles else one
+def _as_told(one: Observed, *, is_before: bool) -> Observed:
+    """Return a dataset without its version; before a run that alters it, its schema is about to change."""
+    one = structs.replace(one, versions=frozenset()) if one.versions else one
+    return structs.replace(one, schema=(), former=one.schema) if is_before and "ALTER" in one.lifecycles else one
 
 
 class LineageState:
@@ -106,7 +102,7 @@ class LineageState:
         """What stands for the event log, as evidence of a lineage."""
         self._shared: dict[tuple[object, ...], RunContent] = {}
         self._same_datasets: dict[tuple[Observed, ...], tuple[Observed, ...]] = {}
-        self._changes: dict[tuple[object, int], tuple[tuple[Observed, ...], tuple[Observed, ...]]] = {}
+        self._changes: dict[tuple[bool, int], tuple[tuple[Observed, ...], tuple[Observed, ...]]] = {}
         self._described: tuple[object, ...] = ()
 
     def add(
@@ -130,9 +126,9 @@ class LineageState:
                 self._add_application(event, facets, parent_run_id, is_application=False)
         # START has the version that is read, COMPLETE that of now; what is written has its own at the end.
         if event.eventType == "START":
-            outputs = self._changed(outputs, _before)
+            outputs = self._without_versions(outputs, is_before=True)
         else:
-            inputs = self._changed(inputs, _without_version)
+            inputs = self._without_versions(inputs, is_before=False)
         is_streaming = kind.processingType == "STREAMING"
         # Datasets by identity: equal ones are mostly identical, and hashing them whole would cost more than it saves.
         key = (parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, id(inputs), id(outputs))
@@ -147,14 +143,14 @@ class LineageState:
             self.foreign.add(time, foreign)
         self._add_run(run_id, time, time, _SEEN.get(event.eventType, 0), content)
 
-    def _changed(self, observed: tuple[Observed, ...], change: Callable[[Observed], Observed]) -> tuple[Observed, ...]:
-        """Return datasets with a change; the same tuple for the same one."""
-        key = change, id(observed)
+    def _without_versions(self, observed: tuple[Observed, ...], *, is_before: bool) -> tuple[Observed, ...]:
+        """Return datasets as ``_as_told`` does; the same tuple for the same one."""
+        key = is_before, id(observed)
         known = self._changes.get(key)
         if known is None:
             if len(self._changes) >= _SHARED_MAX:
                 self._changes.clear()
-            changed = tuple(map(change, observed))
+            changed = tuple(_as_told(one, is_before=is_before) for one in observed)
             # By identity, with the tuple itself, so that no other one gets its place.
             known = self._changes[key] = observed, observed if changed == observed else changed
         return known[1]
