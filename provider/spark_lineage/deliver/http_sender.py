@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import gzip
 import os
-import re
 import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin
 
 import httpx
 
-from spark_lineage.deliver.sender import Later, Refused
+from spark_lineage.deliver.sender import (
+    CLIENT_ERRORS,
+    MAX_BODY_BYTES,
+    NOT_THE_EVENT,
+    SUCCESSES,
+    Later,
+    Refused,
+    description,
+    is_page,
+    is_refusal,
+    retry_after_seconds,
+)
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.secrets.redaction import redact
 
@@ -26,26 +35,14 @@ _KEYS = frozenset({
     "custom_headers", "sslContext", "backend",
 })  # fmt: skip
 _CERTIFICATES = frozenset({"caCertPath", "clientCertPath", "clientKeyPath"})
-# Not the fault of an event: address, credentials, rights, a proxy, the method (of a wrong address), being too early or
-# too many. Who mends them wants the events to have waited.
-_NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429})
 # Answers of a backend, or of what is in front of it, that has not looked at the event.
-_UNSEEN = _NOT_THE_EVENT | {503}
-_SUCCESSES, _REDIRECTS, _CLIENT_ERRORS = range(200, 300), range(300, 400), range(400, 500)
-_PAGE = re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE)
-_MAX_BODY_BYTES, _SHOWN_CHARACTERS = 16_384, 1_000
+_UNSEEN = NOT_THE_EVENT | {503}
 # A backend that was sent the event may be slow, and would get it twice; nobody waits for it.
 _ANSWER_SECONDS = 120.0
 # After the status has come: what trickles is not waited for.
 _BODY_SECONDS = 1.0
 # An idle connection may be closed by then.
 _KEPT_SECONDS = 1.0
-_ADVICE = {
-    401: "the credentials are missing or wrong: check the login and the password",
-    403: "the credentials do not allow this",
-    **dict.fromkeys((404, 405), "nothing accepts events at this address: check the host and the endpoint"),
-    407: "the proxy wants credentials",
-}
 
 
 class HttpSender:
@@ -132,16 +129,15 @@ def _trusted(verify: Any, files: Mapping[str, str]) -> ssl.SSLContext | bool:
 
 
 def _judge(response: httpx.Response, content: bytes) -> None:
-    status = response.status_code
-    is_page = _PAGE.match(content) is not None
-    if status in _SUCCESSES and not is_page:
+    status, headers = response.status_code, response.headers
+    if status in SUCCESSES and not is_page(content):
         return
-    why = _text_of(response, content, is_page=is_page)
-    if status in _CLIENT_ERRORS and status not in _NOT_THE_EVENT:
+    why = description(str(response.url), status, response.reason_phrase, headers.get("Location"), content)
+    if is_refusal(status):
         raise Refused(why)
     # A page of a login or a redirect is a wrong address.
-    is_away = status in _UNSEEN or status < _CLIENT_ERRORS.start
-    raise Later(why, retry_after=_retry_after(response.headers.get("Retry-After", "")), is_away=is_away)
+    is_away = status in _UNSEEN or status < CLIENT_ERRORS.start
+    raise Later(why, retry_after=retry_after_seconds(headers.get("Retry-After", "")), is_away=is_away)
 
 
 def _start_of(response: httpx.Response) -> bytes:
@@ -152,29 +148,6 @@ def _start_of(response: httpx.Response) -> bytes:
     with suppress(httpx.HTTPError):
         for piece in response.iter_bytes():
             content += piece
-            if len(content) >= _MAX_BODY_BYTES or time.monotonic() > end:
+            if len(content) >= MAX_BODY_BYTES or time.monotonic() > end:
                 break
-    return content[:_MAX_BODY_BYTES]
-
-
-def _text_of(response: httpx.Response, content: bytes, *, is_page: bool) -> str:
-    """Return what is wrong with an answer, and what to do, redacted."""
-    status = response.status_code
-    text = f"{str(response.url).partition('?')[0]} answered {status} {response.reason_phrase}".rstrip()
-    if status in _REDIRECTS:
-        target = response.headers.get("Location", "nowhere").partition("?")[0]
-        return redact(f"{text}, a redirect to {target}: give the address that takes events")
-    if status in _SUCCESSES:
-        return redact(f"{text} with an HTML page, as a login in front of the backend does: no event was accepted")
-    advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
-    body = " ".join(redact(content.decode("utf-8", "replace"))[:_SHOWN_CHARACTERS].split())
-    return redact(f"{text}{advice}" + (f" ({body})" if body and not is_page else ""))
-
-
-def _retry_after(value: str) -> float | None:
-    """Return the seconds of ``Retry-After``: a number, or a date (RFC 9110, 10.2.3)."""
-    if value.strip().isdecimal():
-        return float(value.strip()[:9])
-    with suppress(ValueError, TypeError, OverflowError):
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    return None
+    return content[:MAX_BODY_BYTES]

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Mapping
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
+
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport
 
     from spark_lineage.deliver.spool import Outgoing
+
+SUCCESSES, CLIENT_ERRORS = range(200, 300), range(400, 500)
+_REDIRECTS = range(300, 400)
+MAX_BODY_BYTES = 16_384
+_SHOWN_CHARACTERS = 1_000
+# Not the fault of an event: address, credentials, rights, a proxy, the method (of a wrong address), being too early or
+# too many. Who mends them wants the events to have waited.
+NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429})
+_PAGE = re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE)
+_ADVICE = {
+    401: "the credentials are missing or wrong: check the login and the password",
+    403: "the credentials do not allow this",
+    **dict.fromkeys((404, 405), "nothing accepts events at this address: check the host and the endpoint"),
+    407: "the proxy wants credentials",
+}
 
 
 class Later(Exception):  # noqa: N818 - an answer
@@ -86,3 +106,38 @@ def sender_of(config: Mapping[str, Any]) -> Sender:
     from spark_lineage.deliver.transports.opening import make_transport
 
     return TransportSender(make_transport(config))
+
+
+def is_refusal(status: int) -> bool:
+    """Whether a backend has read the event, and would refuse it again."""
+    return status in CLIENT_ERRORS and status not in NOT_THE_EVENT
+
+
+def is_page(body: bytes) -> bool:
+    """Whether a body is an HTML page; the content type alone says little, for some frameworks it is the default."""
+    return _PAGE.match(body) is not None
+
+
+def description(url: str, status: int, reason: str, location: str | None, body: bytes) -> str:
+    """Return what is wrong with an answer, and what to do, redacted."""
+    text = f"{url.partition('?')[0]} answered {status} {reason}".rstrip()
+    if status in _REDIRECTS:
+        target = (location or "nowhere").partition("?")[0]
+        return redact(f"{text}, a redirect to {target}: give the address that takes events")
+    if status in SUCCESSES:
+        return redact(f"{text} with an HTML page, as a login in front of the backend does: no event was accepted")
+    advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
+    # First what is secret: half of a secret is not found.
+    shown = " ".join(redact(body.decode("utf-8", "replace"))[:_SHOWN_CHARACTERS].split())
+    return redact(f"{text}{advice}" + (f" ({shown})" if shown and not is_page(body) else ""))
+
+
+def retry_after_seconds(value: str) -> float | None:
+    """Return the seconds of ``Retry-After``: a number, or a date (RFC 9110, 10.2.3); None for neither."""
+    value = value.strip()
+    if value.isdecimal():
+        return float(value[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None

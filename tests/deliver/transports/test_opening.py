@@ -17,7 +17,7 @@ from openlineage.client.transport.transport import Config, Transport
 from spark_lineage.deliver.transports.file import DurableFileTransport
 from spark_lineage.deliver.transports.http import AnsweredHttpTransport
 from spark_lineage.deliver.transports.kafka import AcknowledgedKafkaTransport, AcknowledgedMskIamTransport
-from spark_lineage.deliver.transports.opening import config_of, destinations_of, make_transport, open_transport
+from spark_lineage.deliver.transports.opening import config_of, config_of_destination, destinations_of, make_transport
 from spark_lineage.settings import SettingError
 
 SECRET = "hunter2hunter2"  # noqa: S105
@@ -132,7 +132,7 @@ def test_a_composite_is_no_transport_of_its_own():
 def test_a_destination_is_a_connection(backend, connection, event):
     connection("marquez", host=backend.url, password=SECRET)
     assert list(destinations_of("marquez")) == ["marquez"]
-    open_transport("marquez").emit(event)
+    make_transport(config_of_destination("marquez")).emit(event)
     assert backend.requests[0].headers["Authorization"] == f"Bearer {SECRET}"
 
 
@@ -141,29 +141,29 @@ def test_a_composite_has_a_destination_each(connection):
     connection("both", extra=extra)
     assert destinations_of("both") == {"both/a": HTTP, "both/b": KAFKA}
     with pytest.raises(SettingError, match="the connection 'both' has no member 'c'; it has a, b"):
-        open_transport("both/c")
+        make_transport(config_of_destination("both/c"))
 
 
 def test_a_connection_whose_id_has_a_slash(connection):
     connection("team/marquez", host="http://127.0.0.1:5000")
     assert list(destinations_of("team/marquez")) == ["team/marquez"]
     assert config_of("team/marquez")["url"] == "http://127.0.0.1:5000"
-    assert type(open_transport("team/marquez")) is AnsweredHttpTransport
+    assert type(make_transport(config_of_destination("team/marquez"))) is AnsweredHttpTransport
 
 
 def test_a_connection_that_is_not_there():
     with pytest.raises(SettingError, match=r"the connection 'nobody' cannot be read: .*nobody.* isn't defined"):
-        open_transport("nobody")
+        make_transport(config_of_destination("nobody"))
 
 
 def test_a_connection_of_another_type(connection):
     connection("spark", conn_type="spark", host="local")
     with pytest.raises(SettingError, match="the connection 'spark' is of type 'spark'; give one of type 'openlineage'"):
-        open_transport("spark")
+        make_transport(config_of_destination("spark"))
 
 
 def test_a_connection_that_airflow_cannot_read(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_BROKEN", f"openlineage://:{SECRET}@http://127.0.0.1:5000")
     with pytest.raises(SettingError, match="the connection 'broken' cannot be read: ") as raised:
-        open_transport("broken")
+        make_transport(config_of_destination("broken"))
     assert SECRET not in str(raised.value)

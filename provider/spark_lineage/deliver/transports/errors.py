@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
 
+from spark_lineage.deliver import sender
 from spark_lineage.secrets.redaction import redact
 
 _MAX_TEXT = 1000
-_CLIENT_ERRORS = range(400, 500)
-# Not the fault of an event: address, credentials, rights, a proxy, the method (of a wrong address), being too early or
-# too many. Who mends them wants the events to have waited.
-_NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429})
 # Answers of a backend that has not looked at the event.
 _UNSEEN = frozenset({408, 425, 429, 503})
 _WORTH_REPEATING = range(500, 600)
@@ -72,26 +67,16 @@ def answer_of(error: BaseException) -> Answer:
 
 
 def _of_status(text: str, status: int, response: Any) -> Answer:
-    if status in _CLIENT_ERRORS and status not in _NOT_THE_EVENT:
+    if sender.is_refusal(status):
         return Answer(text, is_refusal=True)
-    retry_after = _retry_after(response)
+    given = str((getattr(response, "headers", None) or {}).get("Retry-After") or "")
+    retry_after = sender.retry_after_seconds(given)
     return Answer(
         text,
         is_suspect=status not in _UNSEEN,
         is_brief=status in _WORTH_REPEATING and retry_after is None,
         retry_after_seconds=retry_after,
     )
-
-
-def _retry_after(response: Any) -> float | None:
-    """Return the seconds of ``Retry-After``: a number, or a date (RFC 9110, 10.2.3)."""
-    value = str((getattr(response, "headers", None) or {}).get("Retry-After") or "").strip()
-    if value.isdecimal():
-        return float(value[:9])
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def cause_of(error: BaseException) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,6 +13,7 @@ from openlineage.client.serde import Serde
 from openlineage.client.transport.http import HttpTransport
 from requests.structures import CaseInsensitiveDict
 
+from spark_lineage.deliver.sender import MAX_BODY_BYTES, SUCCESSES, description, is_page
 from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError, cause_of
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.secrets.redaction import redact
@@ -27,19 +27,8 @@ NO_RETRY: dict[str, Any] = {
     "respect_retry_after_header": False,
 }  # fmt: skip
 
-SUCCESSES = range(200, 300)
-_REDIRECTS = range(300, 400)
-_MAX_BODY_BYTES = 16_384
 _CHUNK_BYTES = 1_024
-_SHOWN_BYTES = 1_000
 _SHOWN_HEADERS = ("Retry-After", "Content-Type")
-_PAGE = re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE)
-_ADVICE = {
-    401: "the credentials are missing or wrong: check the login and the password",
-    403: "the credentials do not allow this",
-    **dict.fromkeys((404, 405), "nothing accepts events at this address: check the host and the endpoint"),
-    407: "the proxy wants credentials",
-}
 
 
 class AnsweredHttpTransport(HttpTransport):
@@ -57,7 +46,7 @@ class AnsweredHttpTransport(HttpTransport):
         """
         body, headers = self._prepare_request(Serde.to_json(event))
         answer = self._answer(body.encode() if isinstance(body, str) else body, headers)
-        if answer.status_code not in SUCCESSES or is_page(answer):
+        if answer.status_code not in SUCCESSES or is_page(answer.content):
             raise NotTakenError(describe(answer), response=answer)
         return answer
 
@@ -123,7 +112,7 @@ class AnsweredHttpTransport(HttpTransport):
             answers.append(response)
             end = time.monotonic() + self.timeout
             with suppress(Exception):
-                while len(content) < _MAX_BODY_BYTES and time.monotonic() < end:
+                while len(content) < MAX_BODY_BYTES and time.monotonic() < end:
                     # What has come, and no more is waited for.
                     chunk = response.raw.read1(_CHUNK_BYTES, decode_content=True)
                     if not chunk:
@@ -132,22 +121,9 @@ class AnsweredHttpTransport(HttpTransport):
 
 
 def describe(answer: requests.Response) -> str:
-    """Say what is wrong with an answer, and what to do, redacted."""
-    status = answer.status_code
-    text = f"{answer.url.partition('?')[0]} answered {status} {answer.reason or ''}".rstrip()
-    if status in _REDIRECTS:
-        target = answer.headers.get("Location") or "nowhere"
-        return f"{text}, a redirect to {target}: give the address that takes events"
-    if status in SUCCESSES:
-        return f"{text} with an HTML page, as a login in front of the backend does: no event was accepted"
-    advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
-    body = " ".join(answer.text[:_SHOWN_BYTES].split())
-    return f"{text}{advice}" + (f" ({body})" if body and not is_page(answer) else "")
-
-
-def is_page(answer: requests.Response) -> bool:
-    """Whether the body is an HTML page; the content type alone says little, for some frameworks it is the default."""
-    return _PAGE.match(answer.content) is not None
+    """Return what is wrong with an answer, and what to do, redacted."""
+    location = answer.headers.get("Location")
+    return description(answer.url, answer.status_code, answer.reason or "", location, answer.content)
 
 
 def _kept(response: requests.Response, body: bytes) -> requests.Response:

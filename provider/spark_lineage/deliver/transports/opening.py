@@ -73,11 +73,6 @@ class MissingConnectionError(SettingError):
     """Airflow has no such connection, or cannot read it; the text says which."""
 
 
-def open_transport(destination: str) -> Transport:
-    """Open the transport of a destination, whose ``emit`` raises unless the backend accepted the event."""
-    return make_transport(config_of_destination(destination))
-
-
 def open_sender(destination: str) -> Sender:
     """Open what sends the events of a destination."""
     return sender_of(config_of_destination(destination))

@@ -13,9 +13,10 @@ from openlineage.client.transport.file import FileTransport, LocalFileHandler
 from openlineage.client.transport.noop import NoopTransport
 from openlineage.client.transport.transform import TransformTransport
 
+from spark_lineage.deliver.sender import SUCCESSES, is_page
 from spark_lineage.deliver.transports.config import members_of
 from spark_lineage.deliver.transports.file import local_path
-from spark_lineage.deliver.transports.http import SUCCESSES, AnsweredHttpTransport, describe, is_page
+from spark_lineage.deliver.transports.http import AnsweredHttpTransport, describe
 from spark_lineage.deliver.transports.kafka import AcknowledgedKafkaTransport
 from spark_lineage.deliver.transports.opening import make_transport
 from spark_lineage.secrets.redaction import redact
@@ -70,7 +71,7 @@ def _http(transport: AnsweredHttpTransport) -> tuple[bool, str]:
     status = answer.status_code
     if status in _REFUSALS:
         return True, f"{answer.url} is reached, and refuses an empty event as it should ({status})"
-    if status in SUCCESSES and not is_page(answer):
+    if status in SUCCESSES and not is_page(answer.content):
         return True, f"{answer.url} is reached, and takes any body ({status}): whether it reads OpenLineage is unknown"
     if status in _TROUBLE:
         return False, f"{describe(answer)}: the backend answers with an error; check its log"
