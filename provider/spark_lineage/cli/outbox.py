@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from spark_lineage.deliver.outbox import Outbox, Waiting
     from spark_lineage.deliver.spool import Entry, Spool
 
+    _Events = tuple[str, Spool, Sequence[Entry]]
+    """Some events of a destination, with its spool."""
+
 # Something waits, or was left, or is not there.
 _NOT_ALL = 1
 _DESTINATION_COLUMNS = ("destination", "waiting", "oldest", "refused", "size", "state")
@@ -80,7 +83,9 @@ def _list(arguments: argparse.Namespace) -> int:
         nothing = f"There are no events in {outbox.directory}."
         if arguments.dead or arguments.waiting:
             events = [
-                _listed(*found, is_dead=arguments.dead) for found in _events(outbox, named, is_dead=arguments.dead)
+                listed
+                for destination, spool, entries in _events(outbox, named, is_dead=arguments.dead)
+                for listed in _listed(destination, spool, entries, is_dead=arguments.dead)
             ]
             content = {"events": list(map(asdict, events))}
             _show(arguments, content, _EVENT_COLUMNS, list(map(_event_row, events)), nothing)
@@ -102,11 +107,11 @@ def _retry(arguments: argparse.Namespace) -> int:
     if bool(arguments.ids) == arguments.all:
         arguments.parser.error("give the IDs of refused events, or --all")
     with _outbox(arguments) as outbox:
-        events = _named(arguments, _events(outbox, arguments.destination, is_dead=True))
-        retried = [destination for destination, spool, entry in events if spool.retry([entry])]
-    say(f"{len(retried)} events are tried again")
-    code = _flushed(arguments, sorted(set(retried))) if retried else 0
-    return code if len(events) >= len(set(arguments.ids)) else _NOT_ALL
+        found = _named(arguments, _events(outbox, arguments.destination, is_dead=True))
+        retried = {destination: len(spool.retry(entries)) for destination, spool, entries in found}
+    say(f"{sum(retried.values())} events are tried again")
+    code = _flushed(arguments, sorted(filter(retried.get, retried))) if any(retried.values()) else 0
+    return code if _count(found) >= len(set(arguments.ids)) else _NOT_ALL
 
 
 def _drop(arguments: argparse.Namespace) -> int:
@@ -116,36 +121,42 @@ def _drop(arguments: argparse.Namespace) -> int:
         found = list(_events(outbox, arguments.destination, is_dead=True))
         if not arguments.dead:
             found += _events(outbox, arguments.destination, is_dead=False)
-        events = _named(arguments, found)
-        for _, spool, entry in events:
-            spool.remove(entry)
-    say(f"{len(events)} events are deleted")
-    return 0 if len(events) >= len(set(arguments.ids)) else _NOT_ALL
+        named = _named(arguments, found)
+        for _, spool, entries in named:
+            for entry in entries:
+                spool.remove(entry)
+    say(f"{_count(named)} events are deleted")
+    return 0 if _count(named) >= len(set(arguments.ids)) else _NOT_ALL
 
 
-def _events(outbox: Outbox, named: Sequence[str], *, is_dead: bool) -> Iterator[tuple[str, Spool, Entry]]:
+def _events(outbox: Outbox, named: Sequence[str], *, is_dead: bool) -> Iterator[_Events]:
     for destination, spool in outbox.spools().items():
         if not named or destination in named:
-            yield from ((destination, spool, entry) for entry in (spool.dead() if is_dead else spool.waiting()))
+            yield destination, spool, spool.dead() if is_dead else spool.waiting()
 
 
-def _named(
-    arguments: argparse.Namespace, events: Iterable[tuple[str, Spool, Entry]]
-) -> Sequence[tuple[str, Spool, Entry]]:
+def _named(arguments: argparse.Namespace, events: Iterable[_Events]) -> Sequence[_Events]:
     """Return the events that are asked for; report unknown ids."""
     wanted = set(arguments.ids)
-    found = [each for each in events if not wanted or each[2].id in wanted]
-    if missing := sorted(wanted - {entry.id for _, _, entry in found}):
+    found = [
+        (destination, spool, [entry for entry in entries if not wanted or entry.id in wanted])
+        for destination, spool, entries in events
+    ]
+    if missing := sorted(wanted - {entry.id for _, _, entries in found for entry in entries}):
         say(f"no such event: {', '.join(missing)}")
     return found
 
 
-def _listed(destination: str, spool: Spool, entry: Entry, *, is_dead: bool) -> _Listed:
+def _count(events: Iterable[_Events]) -> int:
+    return sum(len(entries) for _, _, entries in events)
+
+
+def _listed(destination: str, spool: Spool, entries: Iterable[Entry], *, is_dead: bool) -> Iterator[_Listed]:
     pauses = spool.pauses
-    answer = spool.why(entry) if is_dead else pauses.why(entry.run_id) or pauses.why("")
-    at = entry.put_at.timestamp()
-    job = spool.job_of(entry)
-    return _Listed(entry.id, destination, entry.event_type, job, entry.run_id, at, entry.size, is_dead, answer)
+    for entry in entries:
+        answer = spool.why(entry) if is_dead else pauses.why(entry.run_id) or pauses.why("")
+        at, job = entry.put_at.timestamp(), spool.job_of(entry)
+        yield _Listed(entry.id, destination, entry.event_type, job, entry.run_id, at, entry.size, is_dead, answer)
 
 
 def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:

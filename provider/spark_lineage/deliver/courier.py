@@ -19,6 +19,7 @@ import msgspec
 
 from spark_lineage.deliver.pauses import BACKEND
 from spark_lineage.deliver.spool import Outcome, Spool
+from spark_lineage.launch.lock import release
 from spark_lineage.secrets.registered_secrets import remember_texts
 
 # A grandchild in a session of its own: Airflow 3 kills the process group of a task, Airflow 2 its children. The paths
@@ -72,7 +73,7 @@ def call(spool: Spool, config: Mapping[str, Any], secrets: Sequence[str] = ()) -
         return False
     finally:
         # The courier has the same lock, which this does not give up.
-        os.close(lock)
+        release(lock, is_handed_over=True)
     return process.returncode == 0
 
 
@@ -109,7 +110,7 @@ def main(given: Mapping[str, Any]) -> None:
             last = time.monotonic()
         if time.monotonic() - last > _LINGER_SECONDS:
             # What was put before this is seen once more: its task has found the lock taken.
-            os.close(lock)
+            release(lock)
             if not drain.is_due or (again := spool.take_turn()) is None:
                 break
             lock, last = again, time.monotonic()

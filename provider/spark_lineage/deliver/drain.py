@@ -97,13 +97,10 @@ class Drain:
         return True
 
     def _put_off(self, entry: Entry, error: Later, took_seconds: float) -> None:
-        if error.is_away:
-            key = BACKEND
-        else:
-            self._in_vain += 1
-            is_backend = self._in_vain >= _RUNS_IN_VAIN or time.monotonic() - self._since >= _SECONDS_IN_VAIN
-            self._pauses.failed(entry.run_id, str(error), retry_after=error.retry_after, took_seconds=took_seconds)
-            key = BACKEND if is_backend else ""
-            if not is_backend:
-                return
-        self._pauses.failed(key, str(error), retry_after=error.retry_after, took_seconds=took_seconds)
+        keys = [] if error.is_away else [entry.run_id]
+        self._in_vain += len(keys)
+        is_backend = self._in_vain >= _RUNS_IN_VAIN or time.monotonic() - self._since >= _SECONDS_IN_VAIN
+        if error.is_away or is_backend:
+            keys.append(BACKEND)
+        for key in keys:
+            self._pauses.failed(key, str(error), retry_after=error.retry_after, took_seconds=took_seconds)

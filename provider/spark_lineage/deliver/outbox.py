@@ -15,6 +15,7 @@ from spark_lineage.deliver.sender import Sender
 from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import encoded
+from spark_lineage.launch.lock import release
 from spark_lineage.settings.places import option, outbox_directory
 
 _log = logging.getLogger(__name__)
@@ -116,7 +117,7 @@ def drain(spool: Spool, sender: Sender, deadline: Deadline) -> Delivered:
         sending.run()
         return Delivered(sending.sent, len(spool.waiting()), sending.refused)
     finally:
-        spool.give_up_turn(lock)
+        release(lock)
         sender.close()
 
 

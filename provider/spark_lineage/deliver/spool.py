@@ -15,7 +15,6 @@ harms that event alone, and ``ls``, ``cat`` and ``rm`` are the tools.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import re
 import time
@@ -29,7 +28,8 @@ from typing import Literal
 import msgspec
 
 from spark_lineage.deliver.pauses import BACKEND, Pauses
-from spark_lineage.launch.directory import FREE_BYTES, create_private, encoded, write_new
+from spark_lineage.launch.directory import FREE_BYTES, create_private, encoded, replace, write_new
+from spark_lineage.launch.lock import take
 
 TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 _TYPES = TERMINAL | {"START", "RUNNING", "OTHER"}
@@ -72,10 +72,6 @@ class _Head(msgspec.Struct, gc=False):
     inputs: msgspec.Raw = msgspec.Raw(b"")
     outputs: msgspec.Raw = msgspec.Raw(b"")
 
-    @property
-    def has_datasets(self) -> bool:
-        return any(bytes(each) not in (b"", b"[]", b"null") for each in (self.inputs, self.outputs))
-
 
 _decode_head = msgspec.json.Decoder(_Head).decode
 
@@ -112,7 +108,8 @@ class Outgoing:
         run_id = head.run.runId if head.run is not None else ""
         event_type = head.eventType if head.eventType in _TYPES else ""
         job = f"{subject.namespace} {subject.name}"
-        return cls(run_id, event_type, head.eventTime or "", job, head.has_datasets, body)
+        has_datasets = any(bytes(each) not in (b"", b"[]", b"null") for each in (head.inputs, head.outputs))
+        return cls(run_id, event_type, head.eventTime or "", job, has_datasets, body)
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -145,6 +142,11 @@ class Entry:
     def size(self) -> int:
         """The bytes of its JSON."""
         return int(self.name.rpartition("-")[2].partition(".")[0])
+
+    @property
+    def disk_bytes(self) -> int:
+        """What its file takes, in whole blocks of the disk."""
+        return -(-self.size // _BLOCK) * _BLOCK
 
     @property
     def id(self) -> str:
@@ -296,11 +298,11 @@ class Spool:
 
         One that came before an end of its run which was sent is removed: it would open the run again.
         """
-        retried = []
+        retried, stamps = [], {entry.stamp for entry in self.waiting()}
         with self._usable():
             for entry in entries:
                 run = self.run(entry.run_id)
-                is_late = run.has_ended and entry.stamp < run.stamp and not self._waits(run.stamp)
+                is_late = run.has_ended and entry.stamp < run.stamp and run.stamp not in stamps
                 with suppress(FileNotFoundError):
                     if is_late:
                         (self._dead / entry.name).unlink()
@@ -331,25 +333,10 @@ class Spool:
         return Run()
 
     def take_turn(self) -> int | None:
-        """Be the one process that sends, until ``give_up_turn`` gets the descriptor; None where another one is."""
+        """Be the one process that sends, until ``lock.release`` gets the descriptor; None where another one is."""
         with self._usable():
             create_private(self.directory)
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(self.directory / ".sender", flags, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                os.close(descriptor)
-                if not isinstance(error, BlockingIOError):
-                    raise
-                return None
-            return descriptor
-
-    def give_up_turn(self, descriptor: int) -> None:
-        """Let another process send; also where a fork of this one has the descriptor too."""
-        with self._usable():
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-            os.close(descriptor)
+            return take(self.directory / ".sender", flags=os.O_NOFOLLOW)
 
     @property
     def pauses(self) -> Pauses:
@@ -373,11 +360,8 @@ class Spool:
                     return int(self._used.read_text() or 0)
             if not self.directory.exists():
                 return 0
-            used = sum(-(-entry.size // _BLOCK) * _BLOCK for entry in (*self.waiting(), *self.dead()))
-            part = self.directory / f".used.{os.getpid()}.part"
-            part.unlink(missing_ok=True)
-            write_new(part, str(used).encode())
-            part.rename(self._used)
+            used = sum(entry.disk_bytes for entry in (*self.waiting(), *self.dead()))
+            replace(self._used, str(used).encode(), 0o600)
             self.prune()
             return used
 
@@ -392,9 +376,6 @@ class Spool:
             for part in self.directory.glob(".*.part"):
                 if now - part.stat().st_mtime > _PART_SECONDS:
                     part.unlink(missing_ok=True)
-
-    def _waits(self, stamp: str) -> bool:
-        return any(entry.stamp == stamp for entry in self.waiting())
 
     def _entries(self, directory: Path) -> list[Entry]:
         with self._usable(), suppress(FileNotFoundError):
@@ -453,7 +434,7 @@ class Spool:
             if missing <= 0:
                 break
             self.remove(entry)
-            missing -= -(-entry.size // _BLOCK) * _BLOCK
+            missing -= entry.disk_bytes
         self.count()
         if missing > 0:
             raise SpoolError(

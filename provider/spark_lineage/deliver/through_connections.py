@@ -41,11 +41,6 @@ class _Destination:
     """Those of this task's events in the spool."""
     lost: int = 0
 
-    def put(self, event: Outgoing) -> Sequence[str]:
-        """Keep an event, and return its name, as the only one of a list; none for an event that is no news."""
-        name = self.spool.put(event)
-        return [name] if name else []
-
 
 class ConnectionSender:
     """Keeps events for the destinations of some connections, and has them delivered; from any thread.
@@ -112,7 +107,8 @@ class ConnectionSender:
                 event = encoded[each.profile]
                 try:
                     if not is_out_of_reach:
-                        each.names += OUTBOX_FILES.use(partial(each.put, event))
+                        if kept := OUTBOX_FILES.use(partial(each.spool.put, event)):
+                            each.names.append(kept)
                         continue
                 except (SpoolError, TimeoutError) as error:
                     # It will not take the events for the others either, so no second wait.

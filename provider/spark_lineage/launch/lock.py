@@ -40,20 +40,54 @@ def locked(
     :return: the descriptor of the file; None after ``wait`` has given up
     :raises OSError: when there can be no such file
     """
+    descriptor = take(path, wait, flags=flags, mode=mode, parent=parent)
+    try:
+        yield descriptor
+    finally:
+        if descriptor is not None:
+            release(descriptor)
+
+
+def take(
+    path: Path | str,
+    wait: Callable[[], bool] = lambda: False,
+    *,
+    flags: int = 0,
+    mode: int = 0o600,
+    parent: int | None = None,
+) -> int | None:
+    """Take the lock of a file until ``release`` gets the descriptor that this returns; the rest is as of ``locked``."""
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | flags, mode, dir_fd=parent)
     _held.add(descriptor)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        release(descriptor)
+        raise OSError(errno.EINVAL, "this is no regular file", str(path))
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "this is no regular file", str(path))
-        while not (is_held := _lock(descriptor)) and wait():
-            pass
-        yield descriptor if is_held else None
-    finally:
-        # A process forked meanwhile has the same lock: it is given up for both.
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if wait():
+                    continue
+                release(descriptor)
+                return None
+            except OSError:
+                # A file system without locks: an event that comes twice is better than none, and two at once do no
+                # harm.
+                return descriptor
+            return descriptor
+    except BaseException:
+        release(descriptor)
+        raise
+
+
+def release(descriptor: int, *, is_handed_over: bool = False) -> None:
+    """Close a file, and give up its lock: in a process forked meanwhile too, unless that was to have it."""
+    if not is_handed_over:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
-        _held.discard(descriptor)
-        os.close(descriptor)
+    _held.discard(descriptor)
+    os.close(descriptor)
 
 
 @contextmanager
@@ -93,17 +127,6 @@ def append_whole(descriptor: int, content: bytes, *, is_synced: bool = False) ->
         with suppress(OSError):
             os.ftruncate(descriptor, size)
         raise
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        # A file system without locks: an event that comes twice is better than none, and two at once do no harm.
-        return True
-    return True
 
 
 def _let_go() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from spark_lineage.deliver import courier
 from spark_lineage.deliver.spool import Outgoing, Spool
+from spark_lineage.launch.lock import release
 
 WAIT_SECONDS = 30
 # Of a courier over HTTP, in MiB.
@@ -147,7 +148,7 @@ def test_call_where_no_process_may_be_started_is_false(
     assert not courier.call(spool, backend.config)
     lock = spool.take_turn()
     assert lock is not None
-    spool.give_up_turn(lock)
+    release(lock)
 
 
 def test_put_at_the_moment_when_a_courier_ends_is_sent_by_it_or_the_next(
