@@ -10,13 +10,19 @@ from importlib import import_module
 from typing import Any
 
 _COMMANDS = (
-    *(f"spark_lineage.cli.{name}" for name in ("merge", "archive", "atlas", "config", "doctor")),
+    "spark_lineage.cli.merge",
+    "spark_lineage.archive.command",
+    "spark_lineage.atlas.command",
+    "spark_lineage.doctor.config_command",
+    "spark_lineage.doctor.command",
     "spark_lineage.supervision.command",
     "spark_lineage.cli.outbox",
     "spark_lineage.receiver.command",
-    *(f"spark_lineage.cli.{name}" for name in ("replay", "warm")),
+    "spark_lineage.replay.command",
+    "spark_lineage.doctor.warm_command",
 )
 _PARTS: Mapping[str, str] = {
+    "atlas": "spark_lineage.atlas.sender",
     "listeners": "spark_lineage.notify.notifications",
     "assets": "spark_lineage.notify.assets",
     "tab": "spark_lineage.view",

@@ -40,7 +40,7 @@ CORE = {
     *("operators", "plans", "policy", "provider_info", "recover", "secrets", "settings", "submit", "task"),
     *("triggers", "watch"),
 }
-ADD_ONS = {"archive", "atlas", "cli", "doctor", "notify", "receiver", "supervision", "view"}
+ADD_ONS = {"archive", "atlas", "cli", "doctor", "notify", "receiver", "replay", "supervision", "view"}
 # A program of the truth that appends to tables, on Spark 4.2.
 JOB = "append_tables"
 for folder in ("tests/plugins", "tests/truth", *ROOTS):

@@ -18,7 +18,7 @@ from fast_spark import JAVA_ENV
 
 from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, ArchiveError, Current, Destination
 from spark_lineage.archive.tables import read_table, write_tables
-from spark_lineage.deliver.kept_events import events_in
+from spark_lineage.replay.merged_events import events_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

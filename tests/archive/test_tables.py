@@ -13,7 +13,7 @@ from archive_bench import corpus_events, document, documents, merged_event
 from spark_lineage.archive.destination import ArchiveError, Current, Destination
 from spark_lineage.archive.rows import DOCUMENT, OF_ROWS, TABLES
 from spark_lineage.archive.tables import read_table, write_tables
-from spark_lineage.deliver.kept_events import events_in
+from spark_lineage.replay.merged_events import events_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,8 +17,7 @@ from lineage_backends.atlas import atlas as real_atlas
 from lineage_backends.atlas_emulator import atlas_emulator
 from lineage_backends.kafka import Kafka, kafka
 
-from spark_lineage.atlas.transport import AtlasTransport
-from spark_lineage.deliver.connection_transport import ConnectionConfig
+from spark_lineage.atlas.sender import AtlasSender
 
 
 @pytest.fixture
@@ -28,19 +27,19 @@ def job() -> str:
 
 
 @pytest.fixture
-def sender(atlas: Atlas, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., AtlasTransport]]:
-    """Makes transports of a connection with this extra."""
-    made: list[AtlasTransport] = []
+def sender(atlas: Atlas, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., AtlasSender]]:
+    """Makes senders of a connection with this extra."""
+    made: list[AtlasSender] = []
     monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR", str(tmp_path))
 
-    def make(where: Atlas = atlas, **extra: Any) -> AtlasTransport:
+    def make(where: Atlas = atlas, **extra: Any) -> AtlasSender:
         name, password = where.login
         host = where.kafka if extra.get("kind") == "kafka" else where.url
         if extra.get("kind") == "kafka":
             name = password = ""
         connection = {"conn_type": "atlas", "host": host, "login": name, "password": password, "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_ATLAS", json.dumps(connection))
-        made.append(AtlasTransport(ConnectionConfig("atlas")))
+        made.append(AtlasSender("atlas"))
         return made[-1]
 
     yield make

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from atlas_events import Atlas, changes, dataset, event, made_from, related, send
 
-from spark_lineage.atlas.transport import AtlasTransport
+from spark_lineage.atlas.sender import AtlasSender
 from spark_lineage.atlas.types import APPLICATION
 
 pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
-Sender = Callable[..., AtlasTransport]
+Sender = Callable[..., AtlasSender]
 
 
 def hive(job: str, name: str, *columns: str, **facets: Any) -> dict[str, Any]:
@@ -21,9 +21,9 @@ def hive(job: str, name: str, *columns: str, **facets: Any) -> dict[str, Any]:
 
 
 def test_tables_are_dropped_and_renamed(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
+    database, one = job.partition(".")[0], sender()
     outputs = [hive(job, "old", "x"), hive(job, "gone", "x")]
-    send(transport, event(job, "COMPLETE", outputs=outputs))
+    send(one, event(job, "COMPLETE", outputs=outputs))
     table, column = (
         atlas.there(kind, f"{database}.old{end}@primary") for kind, end in (("hive_table", ""), ("hive_column", ".x"))
     )
@@ -32,48 +32,48 @@ def test_tables_are_dropped_and_renamed(atlas: Atlas, sender: Sender, job: str) 
     rename = {"change": "RENAME", "objectName": f"{database}.new", "previousObjectName": f"{database}.old"}
     drop = {"change": "DROP", "objectName": f"{database}.gone", "name": f"{database}.gone", **where}
     done = changes({**rename, "name": f"{database}.new", **where}, drop)
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "new", "x")], facets=done))
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "new", "x")], facets=done))
     renamed = atlas.there("hive_table", f"{database}.new@primary")
     assert (renamed["guid"], renamed["attributes"]["name"]) == (table["guid"], "new")
     assert atlas.there("hive_column", f"{database}.new.x@primary")["guid"] == column["guid"]
     assert atlas.entity("hive_table", f"{database}.old@primary") is None
     assert atlas.status(dropped) == "DELETED"
     # Again: there is nothing left to do.
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "new", "x")], facets=done))
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "new", "x")], facets=done))
     assert atlas.there("hive_table", f"{database}.new@primary")["guid"] == table["guid"]
 
 
 def test_a_table_that_is_dropped_and_made_anew_stays(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
+    database, one = job.partition(".")[0], sender()
     name = {"objectName": f"{database}.t", "namespace": "hive://ms:9083", "name": f"{database}.t"}
     both = changes({"change": "DROP", **name}, {"change": "CREATE", **name})
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t")], facets=both))
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t")], facets=both))
     assert atlas.there("hive_table", f"{database}.t@primary")["status"] == "ACTIVE"
 
 
 def test_a_table_of_sparks_own_catalog_is_not_hives(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
-    send(transport, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t", "x")]))
+    database, one = job.partition(".")[0], sender()
+    send(one, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t", "x")]))
     path = {"namespace": "file", "name": f"/wh/{database}.db/t", "objectName": f"{database}.t"}
-    send(transport, event(job, "COMPLETE", outputs=[dataset(path["name"], "x")]))
+    send(one, event(job, "COMPLETE", outputs=[dataset(path["name"], "x")]))
     guid = atlas.there("fs_path", f"{path['name']}@primary")["guid"]
-    send(transport, event(job, "COMPLETE", outputs=[dataset("/other")], facets=changes({"change": "DROP", **path})))
+    send(one, event(job, "COMPLETE", outputs=[dataset("/other")], facets=changes({"change": "DROP", **path})))
     assert atlas.there("hive_table", f"{database}.t@primary")["status"] == "ACTIVE"
     assert atlas.status(guid) == "DELETED"
 
 
 def test_a_table_of_sparks_own_catalog_is_renamed(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
+    database, one = job.partition(".")[0], sender()
     old, new = (f"/wh/{database}.db/{name}" for name in ("old", "new"))
     columns = made_from(("x", "/in", "y"))
-    send(transport, event(job, "COMPLETE", outputs=[dataset(old, "x", columnLineage=columns)]))
+    send(one, event(job, "COMPLETE", outputs=[dataset(old, "x", columnLineage=columns)]))
     guids = [atlas.there("fs_path", f"{old}@primary")["guid"]]
     guids.append(atlas.there("spark_dataset_column", f"{old}.x@primary")["guid"])
     previous = {"lifecycleStateChange": "RENAME", "previousIdentifier": {"namespace": "file", "name": old}}
     renamed = {"change": "RENAME", "objectName": f"{database}.new", "previousObjectName": f"{database}.old"}
     done = changes({**renamed, "namespace": "file", "name": new})
     output = dataset(new, "x", columnLineage=columns, lifecycleStateChange=previous)
-    send(transport, event(job, "COMPLETE", outputs=[output], facets=done))
+    send(one, event(job, "COMPLETE", outputs=[output], facets=done))
     there = atlas.there("fs_path", f"{new}@primary")
     assert [there["guid"], atlas.there("spark_dataset_column", f"{new}.x@primary")["guid"]] == guids
     assert there["attributes"]["path"] == new
@@ -115,16 +115,16 @@ def test_a_table_takes_the_place_of_one_that_was_dropped(
     atlas: Atlas, sender: Sender, job: str, event_type: str, *, is_made_now: bool
 ) -> None:
     """One that was there before keeps its GUID; one that was made to take the place gives it up."""
-    database, transport = job.partition(".")[0], sender()
+    database, one = job.partition(".")[0], sender()
     before = [hive(job, name, "x", "y") for name in ("t", "new")]
-    send(transport, event(job, "COMPLETE", outputs=before))
+    send(one, event(job, "COMPLETE", outputs=before))
     guids = {name: atlas.there("hive_table", f"{database}.{name}@primary")["guid"] for name in ("t", "new")}
     where = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
     made = {"namespace": "hive://ms:9083", "name": f"{database}.new", "objectName": f"{database}.new"}
     rename = {"change": "RENAME", "previousObjectName": f"{database}.new", **where}
     facets = changes(*([{"change": "CREATE", **made}] if is_made_now else []), {"change": "DROP", **where}, rename)
     for _ in range(2):
-        send(transport, event(job, event_type, outputs=[hive(job, "t", "x")], facets=facets))
+        send(one, event(job, event_type, outputs=[hive(job, "t", "x")], facets=facets))
         kept, gone = ("t", "new") if is_made_now else ("new", "t")
         assert atlas.there("hive_table", f"{database}.t@primary")["guid"] == guids[kept]
         assert atlas.status(guids[gone]) == "DELETED"
@@ -143,7 +143,7 @@ def renaming(job: str, old: str, new: str, **more: Any) -> dict[str, Any]:
 def test_tables_are_swapped_once_however_often_the_event_comes(
     atlas: Atlas, sender: Sender, job: str, *, in_hive: bool
 ) -> None:
-    database, transport = job.partition(".")[0], sender()
+    database, one = job.partition(".")[0], sender()
 
     def table(name: str, *columns: str) -> dict[str, Any]:
         return hive(job, name, *columns) if in_hive else dataset(f"/wh/{database}.db/{name}", *columns)
@@ -152,51 +152,51 @@ def test_tables_are_swapped_once_however_often_the_event_comes(
         kind, found = ("hive_table", f"{database}.{name}") if in_hive else ("fs_path", f"/wh/{database}.db/{name}")
         return str(atlas.there(kind, f"{found}@primary")["guid"])
 
-    send(transport, event(job, "COMPLETE", outputs=[table("a", "x"), table("b", "y"), table("c", "z")]))
+    send(one, event(job, "COMPLETE", outputs=[table("a", "x"), table("b", "y"), table("c", "z")]))
     before = [guid(name) for name in "abc"]
     steps = [("a", "tmp"), ("b", "a"), ("tmp", "b"), ("c", "d")]
     place = [{} if in_hive else {"namespace": "file", "name": f"/wh/{database}.db/{new}"} for _, new in steps]
     facets = changes(*(renaming(job, *step, **where) for step, where in zip(steps, place, strict=True)))
     swapped = event(job, "COMPLETE", outputs=[table("a", "y"), table("b", "x"), table("d", "z")], facets=facets)
     for _ in range(3):
-        send(transport, swapped)
+        send(one, swapped)
         assert [guid(name) for name in "bad"] == before
     if in_hive:
         assert related(atlas.there("hive_table", f"{database}.a@primary"), "columns") == {"y"}
 
 
 def test_what_a_table_was_renamed_onto_is_gone(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t", "x"), hive(job, "old", "x"), hive(job, "new")]))
+    database, one = job.partition(".")[0], sender()
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "x"), hive(job, "old", "x"), hive(job, "new")]))
     kept, gone, new = (atlas.there("hive_table", f"{database}.{each}@primary")["guid"] for each in ("t", "old", "new"))
     drop = {"change": "DROP", "namespace": "hive://ms:9083", "name": f"{database}.old", "objectName": f"{database}.old"}
     facets = changes(drop, renaming(job, "t", "old"), renaming(job, "new", "t"))
     done = event(job, "COMPLETE", outputs=[hive(job, "t"), hive(job, "old")], facets=facets)
     for _ in range(2):
-        send(transport, done)
+        send(one, done)
         assert [atlas.there("hive_table", f"{database}.{each}@primary")["guid"] for each in ("old", "t")] == [kept, new]
         assert atlas.status(gone) == "DELETED"
 
 
 def test_a_table_of_another_catalog_is_not_hives(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t"), hive(job, "u")]))
+    database, one = job.partition(".")[0], sender()
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t"), hive(job, "u")]))
     drop = {"change": "DROP", "namespace": "s3://ice", "name": f"{database}/t", "objectName": f"{database}.t"}
     other = {"change": "RENAME", "objectName": f"{database}.v", "previousObjectName": f"{database}.u"}
     both = [{**each, "catalog": "ice"} for each in (drop, {**other, "namespace": "s3://ice", "name": f"{database}/v"})]
-    send(transport, event(job, "COMPLETE", inputs=[hive(job, "in")], outputs=[], facets=changes(*both)))
+    send(one, event(job, "COMPLETE", inputs=[hive(job, "in")], outputs=[], facets=changes(*both)))
     assert atlas.there("hive_table", f"{database}.t@primary")
     assert atlas.there("hive_table", f"{database}.u@primary")
 
 
 def test_a_database_is_dropped_with_its_tables(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
-    send(transport, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t"), hive(job, "u")]))
+    database, one = job.partition(".")[0], sender()
+    send(one, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t"), hive(job, "u")]))
     guids = [atlas.there("hive_table", f"{database}.{each}@primary")["guid"] for each in "tu"]
     drop = {"change": "DROP", "objectType": "DATABASE", "objectName": database, "name": database}
     facets = changes({**drop, "namespace": "spark_catalog", "catalog": "spark_catalog"})
     end = event(job, "COMPLETE", inputs=[dataset("in", namespace="hive://ms:9083")], facets=facets)
-    send(transport, end)
+    send(one, end)
     assert [atlas.status(each) for each in guids] == ["DELETED"] * 2
     assert atlas.entity("hive_db", f"{database}@primary") is None
 
@@ -208,15 +208,13 @@ def test_a_database_is_dropped_with_its_tables(atlas: Atlas, sender: Sender, job
 def test_a_table_in_a_bucket_is_dropped_and_renamed(
     atlas: Atlas, sender: Sender, job: str, namespace: str, kind: str, base: str
 ) -> None:
-    database, transport = job.partition(".")[0], sender()
+    database, one = job.partition(".")[0], sender()
     end = "/@primary" if kind.startswith("aws") else "@primary"
-    send(
-        transport, event(job, "COMPLETE", outputs=[dataset(f"wh/{database}.db/{n}", namespace=namespace) for n in "tu"])
-    )
+    send(one, event(job, "COMPLETE", outputs=[dataset(f"wh/{database}.db/{n}", namespace=namespace) for n in "tu"]))
     dropped, renamed = (atlas.there(kind, f"{base}{database}.db/{each}{end}")["guid"] for each in "tu")
     where = {"namespace": namespace, "name": f"wh/{database}.db/t", "objectName": f"{database}.t"}
     to = renaming(job, "u", "v", namespace=namespace, name=f"wh/{database}.db/v")
-    send(transport, event(job, "COMPLETE", inputs=[dataset("/in")], facets=changes({"change": "DROP", **where}, to)))
+    send(one, event(job, "COMPLETE", inputs=[dataset("/in")], facets=changes({"change": "DROP", **where}, to)))
     assert atlas.status(dropped) == "DELETED"
     there = atlas.there(kind, f"{base}{database}.db/v{end}")
     assert there["guid"] == renamed
@@ -224,7 +222,7 @@ def test_a_table_in_a_bucket_is_dropped_and_renamed(
 
 
 def test_columns_get_the_types_that_a_task_gives_them(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
+    database, one = job.partition(".")[0], sender()
 
     def table(kind: str) -> dict[str, Any]:
         found = hive(job, "t")
@@ -236,27 +234,27 @@ def test_columns_get_the_types_that_a_task_gives_them(atlas: Atlas, sender: Send
         return [atlas.there("hive_column", each)["attributes"]["type"] for each in names]
 
     where = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
-    send(transport, event(job, "COMPLETE", outputs=[table("integer")]))
+    send(one, event(job, "COMPLETE", outputs=[table("integer")]))
     # What somebody merely writes has the types that the table has.
-    send(transport, event(job, "COMPLETE", outputs=[table("long")]))
+    send(one, event(job, "COMPLETE", outputs=[table("long")]))
     assert types() == ["int", "string"]
     columns = [{"old": {"name": "x", "type": "int"}, "new": {"name": "x", "type": "bigint"}}, {"old": {"name": "p"}}]
     added = {"change": "ALTER", **where, "columns": [{"new": {"name": "p", "type": "string"}}]}
     altered = changes({"change": "ALTER", **where, "columns": columns}, added)
-    send(transport, event(job, "COMPLETE", outputs=[table("long")], facets=altered))
+    send(one, event(job, "COMPLETE", outputs=[table("long")], facets=altered))
     assert types() == ["bigint", "string"]
-    send(transport, event(job, "COMPLETE", outputs=[table("double")], facets=changes({"change": "OVERWRITE", **where})))
+    send(one, event(job, "COMPLETE", outputs=[table("double")], facets=changes({"change": "OVERWRITE", **where})))
     assert types() == ["double", "string"]
 
 
 def test_columns_are_dropped_and_renamed(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t", "a", "b", "c")]))
+    database, one = job.partition(".")[0], sender()
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "a", "b", "c")]))
     guid = atlas.there("hive_column", f"{database}.t.b@primary")["guid"]
     table = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
     columns = [{"old": {"name": "a"}}, {"old": {"name": "b"}, "new": {"name": "d"}}, {"new": {"name": "e"}}]
     altered = changes({"change": "ALTER", **table, "columns": columns})
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t")], facets=altered))
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t")], facets=altered))
     assert related(atlas.there("hive_table", f"{database}.t@primary"), "columns") == {"c", "d"}
     assert atlas.there("hive_column", f"{database}.t.d@primary")["guid"] == guid
 
@@ -265,28 +263,28 @@ def test_columns_are_dropped_and_renamed(atlas: Atlas, sender: Sender, job: str)
 def test_a_table_that_is_made_anew_has_its_new_columns_alone(atlas: Atlas, sender: Sender, job: str, kind: str) -> None:
     if kind == "kafka" and not atlas.kafka:
         pytest.skip("ATLAS_KAFKA does not say which broker Atlas reads")
-    database, transport = job.partition(".")[0], sender(kind=kind)
+    database, one = job.partition(".")[0], sender(kind=kind)
     if kind == "kafka":
         sender()._make_types()
     table = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
     name = f"{database}.t@primary"
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t", "a", "b")]))
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "a", "b")]))
     # One that was there already is made by nobody.
     ignored = changes({"change": "CREATE", **table, "isIgnored": True}, {"change": "DROP", **table, "isIgnored": True})
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t", "a")], facets=ignored, try_number=2))
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "a")], facets=ignored, try_number=2))
     made = changes({"change": "OVERWRITE", **table})
     has_come = lambda number: atlas.there(APPLICATION, f"{job}@prod")["attributes"]["tryNumber"] == number  # noqa: E731
     atlas.wait(lambda: has_come(2))
     assert related(atlas.there("hive_table", name), "columns") == {"a", "b"}
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t", "b", "c")], facets=made, try_number=3))
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "b", "c")], facets=made, try_number=3))
     atlas.wait(lambda: has_come(3))
     assert related(atlas.there("hive_table", name), "columns") == {"b", "c"}
 
 
 def test_directories_of_one_name_in_two_buckets_are_two(atlas: Atlas, sender: Sender, job: str) -> None:
-    name, transport = job.partition(".")[0], sender()
+    name, one = job.partition(".")[0], sender()
     for bucket in ("one", "two"):
-        send(transport, event(job, "COMPLETE", outputs=[dataset(f"{name}/t", namespace=f"s3://{bucket}")]))
+        send(one, event(job, "COMPLETE", outputs=[dataset(f"{name}/t", namespace=f"s3://{bucket}")]))
     for bucket in ("one", "two"):
         assert atlas.there("aws_s3_v2_directory", f"s3a://{bucket}/{name}/t/@primary")["attributes"]["name"] == "t"
     # That of another hook keeps the words of that hook.
@@ -295,6 +293,6 @@ def test_directories_of_one_name_in_two_buckets_are_two(atlas: Atlas, sender: Se
     refer = {"typeName": "aws_s3_v2_bucket", "guid": "-1"}
     directory = {"typeName": "aws_s3_v2_directory", "guid": "-2", "attributes": {**prefix, "container": refer}}
     atlas.put({**bucket, "guid": "-1"}, directory)
-    send(transport, event(job, "COMPLETE", outputs=[dataset("t", namespace=f"s3://{name}")]))
+    send(one, event(job, "COMPLETE", outputs=[dataset("t", namespace=f"s3://{name}")]))
     found = atlas.there("aws_s3_v2_directory", prefix["qualifiedName"])
     assert found["attributes"]["objectPrefix"] == prefix["objectPrefix"]

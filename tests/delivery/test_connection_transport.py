@@ -17,7 +17,7 @@ from openlineage.client.event_v2 import InputDataset
 
 from spark_lineage.deliver.connection_transport import ConnectionTransport
 from spark_lineage.deliver.outbox import flush
-from spark_lineage.deliver.transports.opening import airflow_connection, airflow_transport
+from spark_lineage.deliver.provider_transport import airflow_connection, airflow_transport
 from spark_lineage.emit.facets import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
 from spark_lineage.launch.bounded_run import KILLED_SECONDS, Kill
 

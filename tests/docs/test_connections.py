@@ -11,9 +11,10 @@ from airflow.models.connection import Connection as CoreConnection
 from airflow.sdk import Connection as SdkConnection
 
 from spark_lineage.atlas.hook import AtlasHook
+from spark_lineage.deliver.connection_config import exchange_config
+from spark_lineage.deliver.connection_fields import ConnectionFields
 from spark_lineage.deliver.connection_types import ATLAS_KEYS, OPENLINEAGE_KEYS
 from spark_lineage.deliver.hooks import OpenLineageHook
-from spark_lineage.deliver.transports.fields import ConnectionFields
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "connections.md"
 BLOCK = re.compile(r"^```sh connection\n(?P<lines>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -37,8 +38,7 @@ def _meaning(conn_type: str, conn_id: str) -> object:
     atlas = AtlasHook(conn_id)
     if atlas.kind == "kafka":
         return atlas.kafka_config()
-    with atlas.get_conn() as session:
-        return atlas.url, session.headers["Authorization"], session.verify, session.cert
+    return atlas.url, exchange_config(atlas.fields)
 
 
 @pytest.mark.parametrize("lines", BLOCKS)

@@ -11,8 +11,9 @@ from fuzzing import fuzzed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spark_lineage.deliver.transports.config import _KEYS, members_of, namespace_of, transport_config
-from spark_lineage.deliver.transports.fields import ConnectionFields
+from spark_lineage.deliver.connection_config import members_of, namespace_of, transport_config
+from spark_lineage.deliver.connection_fields import ConnectionFields
+from spark_lineage.deliver.connection_types import OPENLINEAGE_KEYS
 from spark_lineage.naming.options import NamingError, naming_from
 from spark_lineage.settings import SettingError, Settings
 from spark_lineage.watch.endpoints import _READERS, Endpoints, _read
@@ -65,9 +66,9 @@ CONNECTIONS = st.builds(
     port=st.none() | st.integers(-1, 70_000),
     login=TEXTS,
     password=st.just("") | st.just(SECRET) | TEXTS,
-    extra=st.dictionaries(st.sampled_from(sorted(_KEYS)), VALUES, max_size=4)
+    extra=st.dictionaries(st.sampled_from(sorted(OPENLINEAGE_KEYS)), VALUES, max_size=4)
     | st.fixed_dictionaries({"kind": st.sampled_from(["http", "marquez", "kafka", "file", "console", "composite"])},
-                            optional=dict.fromkeys(sorted(_KEYS - {"kind"}), VALUES)),
+                            optional=dict.fromkeys(sorted(OPENLINEAGE_KEYS - {"kind"}), VALUES)),
 )  # fmt: skip
 
 

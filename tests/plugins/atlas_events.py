@@ -12,8 +12,8 @@ from typing import Any
 
 import requests
 
-from spark_lineage.atlas.transport import AtlasTransport
-from spark_lineage.deliver.stored_event import restore_any
+from spark_lineage.atlas.sender import AtlasSender
+from spark_lineage.deliver.spool import Outgoing
 
 Json = Mapping[str, Any]
 
@@ -139,6 +139,6 @@ def changes(*each: Json) -> dict[str, Any]:
     return {"sparkLineage_catalogChanges": {"changes": [{"objectType": "TABLE", **one} for one in each]}}
 
 
-def send(transport: AtlasTransport, *events: Json) -> None:
+def send(one: AtlasSender, *events: Json) -> None:
     for each in events:
-        transport.emit(restore_any(json.dumps(each).encode()))
+        one.send(Outgoing.of(json.dumps(each).encode()))

@@ -7,18 +7,19 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-import requests
+import httpx
 
 from spark_lineage.atlas.datasets import DEFAULT_NAMESPACE, Datasets
 from spark_lineage.atlas.entities import AtlasOptions
 from spark_lineage.atlas.rest import AtlasRest
 from spark_lineage.atlas.types import APPLICATION
+from spark_lineage.deliver.connection_config import base_url_of, exchange_config, kafka_config
 from spark_lineage.deliver.connection_types import ATLAS_KEYS
+from spark_lineage.deliver.connections import mask_config
 from spark_lineage.deliver.hooks import FormHook
-from spark_lineage.deliver.transports.config import base_url_of, exchange_config, kafka_config
-from spark_lineage.deliver.transports.errors import NotTakenError
-from spark_lineage.deliver.transports.opening import mask_config
-from spark_lineage.deliver.transports.probe import probe
+from spark_lineage.deliver.http_sender import http_headers, trusted
+from spark_lineage.deliver.probe import probe
+from spark_lineage.deliver.sender import Later, Refused
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
@@ -76,15 +77,17 @@ class AtlasHook(FormHook):
         """What comes before ``/api/atlas``, without a slash at its end."""
         return base_url_of(self.fields).removesuffix("/api/atlas")
 
-    def get_conn(self) -> requests.Session:
-        """Return a session with the credentials, TLS and time-out of the connection, which follows no redirects.
+    def get_conn(self) -> httpx.Client:
+        """Return a client with the credentials, TLS and time-out of the connection, which follows no redirects.
 
         :raises SettingError: also for a connection of kind ``kafka``
         """
         if self.kind != "rest":
             problem = "is 'kafka': Atlas gets notifications over Kafka, and has no session; see kafka_config()"
             raise self.fields.error("kind", problem)
-        return _BoundedSession(mask_config(exchange_config(self.fields)))
+        config = mask_config(exchange_config(self.fields))
+        headers = {"Accept": "application/json", **http_headers(config)}
+        return httpx.Client(headers=headers, timeout=config["timeout"], verify=trusted(config))
 
     @contextmanager
     def rest(self) -> Iterator[AtlasRest]:
@@ -111,9 +114,9 @@ class AtlasHook(FormHook):
         try:
             with self.get_conn() as session:
                 return _version(session.get(f"{self.url}{VERSION_PATH}"))
-        except requests.Timeout:
+        except httpx.TimeoutException:
             return False, f"{redact(self.url)} did not answer in time"
-        except requests.RequestException as error:
+        except httpx.HTTPError as error:
             return False, f"{redact(self.url)} cannot be reached: {redact(str(error))}"
 
     def _arrived(self) -> str:
@@ -123,40 +126,15 @@ class AtlasHook(FormHook):
         try:
             with other.rest() as atlas:
                 count = sum(1 for _ in islice(atlas.all_of(APPLICATION), _COUNTED))
-        except NotTakenError as error:
+        except (Later, Refused) as error:
             return f"it is unknown whether Atlas accepts its messages: {error}"
         more = "or more " if count == _COUNTED else ""
         return f"{count} {more}tasks have arrived in Atlas" if count else "no task has arrived in Atlas yet"
 
 
-class _BoundedSession(requests.Session):
-    """A session with bounded requests, which sends its credentials to no other host."""
-
-    def __init__(self, config: dict[str, Any]) -> None:
-        super().__init__()
-        tls = config.get("sslContext", {})
-        self._seconds: float = config["timeout"]
-        self.verify = tls.get("caCertPath") or config["verify"]
-        certificate, key = tls.get("clientCertPath"), tls.get("clientKeyPath")
-        self.cert = (certificate, key) if key else certificate
-        self.headers.update({"Accept": "application/json", **config.get("custom_headers", {})})
-        if "auth" in config:
-            self.headers["Authorization"] = f"Bearer {config['auth']['apiKey']}"
-        # Otherwise requests would put the login of ~/.netrc in the place of ours.
-        self.auth = lambda request: request
-
-    def request(self, method: str | bytes, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send a request within the time-out of the connection, unless the caller gives another."""
-        kwargs.setdefault("timeout", self._seconds)
-        # Otherwise REQUESTS_CA_BUNDLE would win over the connection.
-        kwargs.setdefault("verify", self.verify)
-        kwargs["allow_redirects"] = False
-        return super().request(method, url, *args, **kwargs)
-
-
-def _version(answer: requests.Response) -> tuple[bool, str]:
-    where = f"{redact(answer.url)} answered {answer.status_code}"
-    if answer.status_code != requests.codes.ok:
+def _version(answer: httpx.Response) -> tuple[bool, str]:
+    where = f"{redact(str(answer.url))} answered {answer.status_code}"
+    if answer.status_code != httpx.codes.OK:
         advice = _ADVICE.get(answer.status_code, "check the URL, and Atlas' log")
         return False, f"{where}: {advice}"
     try:

@@ -17,7 +17,7 @@ from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.entities import ENDS, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.task_update import TaskUpdate
-from spark_lineage.deliver.transports.opening import make_transport
+from spark_lineage.deliver.kafka_sender import KafkaSender
 
 MAX_BYTES = 1_000_000 - 512
 """``atlas.notification.message.max.length.bytes``, without the envelope."""
@@ -30,18 +30,18 @@ class OverKafka:
     def __init__(self, hook: AtlasHook) -> None:
         self._options = hook.options
         self._user = hook.fields.login or "spark-lineage"
-        self._transport: Any = make_transport(hook.kafka_config())
+        self._sender = KafkaSender(hook.kafka_config())
 
     def take(self, update: TaskUpdate) -> None:
-        """Send what an update says; raises ``NotTakenError`` without the broker's acknowledgement."""
+        """Send what an update says; errors as of ``Sender``."""
         for kind, content in self._notifications(update):
             for part in parts_of({"type": kind, "user": self._user, **content}):
                 # Of one process in one partition: Atlas takes them in order.
-                self._transport.send(update.process.qualified_name, part)
+                self._sender.send_message(update.process.qualified_name, part)
 
-    def close(self, timeout: float) -> bool:
+    def close(self) -> None:
         """Close the producer."""
-        return bool(self._transport.close(timeout))
+        self._sender.close()
 
     def _notifications(self, update: TaskUpdate) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Return the type and the content of each notification."""

@@ -10,12 +10,12 @@ from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
-import requests
+import httpx
 from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.types import SERVICE, left_alone, to_make, to_update
-from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError, cause_of
+from spark_lineage.deliver.sender import Later, Refused, no_of
 from spark_lineage.secrets.redaction import redact
 
 _log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _REFUSALS = frozenset({400, 404, 409, 412, 413, 422})
 # What a proxy in front of it answers to a request that is too large, or that it filters.
 _TOO_MUCH = frozenset({400, 413})
 _MISSING = 404
-_NO_CONTENT = 204
+_OK, _NO_CONTENT, _UNAUTHORIZED = 200, 204, 401
 # A type of that name is there (AtlasErrorCode.TYPE_ALREADY_EXISTS): another worker has made it meanwhile.
 _CONFLICT = 409
 _TRIES = 3
@@ -38,11 +38,11 @@ _URL = 8_000
 _RELATIONSHIPS = {"inputs": "dataset_process_inputs", "outputs": "process_dataset_outputs"}
 
 
-class RefusedError(NotTakenError):
+class AtlasRefusal(Refused):
     """Atlas has read the request, and refuses it; ``status`` is that of HTTP."""
 
     def __init__(self, text: str, status: int) -> None:
-        super().__init__(text, is_refusal=True)
+        super().__init__(text)
         self.status = status
 
 
@@ -51,7 +51,7 @@ def _passing(status: int) -> Iterator[None]:
     """Ignore Atlas's refusal with this status: the requested state exists already."""
     try:
         yield
-    except RefusedError as error:
+    except AtlasRefusal as error:
         if error.status != status:
             raise
 
@@ -59,21 +59,21 @@ def _passing(status: int) -> Iterator[None]:
 class AtlasRest:
     """A session with one Atlas.
 
-    Every method raises ``RefusedError`` for what Atlas refuses, and another ``NotTakenError`` where it did not answer,
-    or not as Atlas; texts are redacted.
+    Every method raises ``AtlasRefusal`` for what Atlas refuses, and ``Later`` or another ``Refused`` where it did not
+    answer, or not as Atlas; texts are redacted.
 
     :param session: with credentials, TLS and time-out
     :param url: what comes before ``/api/atlas``
     """
 
-    def __init__(self, session: requests.Session, url: str) -> None:
+    def __init__(self, session: httpx.Client, url: str) -> None:
         self._session = session
         self._url = url
 
     def make_types(self) -> bool:
         """Create missing types, and update older ones, but not newer ones; return whether there was anything to do."""
         # Another worker may make them at the same time.
-        conflict = retry_if_exception(lambda error: isinstance(error, RefusedError) and error.status == _CONFLICT)
+        conflict = retry_if_exception(lambda error: isinstance(error, AtlasRefusal) and error.status == _CONFLICT)
         return Retrying(retry=conflict, stop=stop_after_attempt(_TRIES), reraise=True)(self._make_types)
 
     def _make_types(self) -> bool:
@@ -104,7 +104,7 @@ class AtlasRest:
                 query |= {"minExtInfo": "true", "ignoreRelationships": str(are_bare).lower()}
                 try:
                     answer = self._ask("GET", f"/entity/bulk/uniqueAttribute/type/{kind}", params=query, has="entities")
-                except RefusedError:
+                except AtlasRefusal:
                     # A type that Atlas does not know has none.
                     continue
                 referred = answer.get("referredEntities") or {}
@@ -169,34 +169,30 @@ class AtlasRest:
         where = f"{redact(self._url)}{_API}{path}"
         try:
             answer = self._session.request(method, f"{self._url}{_API}{path}", json=body, params=params)
-        except (requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
-            kind, problem = NotTakenError, cause_of(error)
-        except requests.RequestException as error:
-            kind, problem = UnreachableError, cause_of(error)
+        except httpx.HTTPError as error:
+            is_away = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError)
+            problem = redact(str(error)) or type(error).__name__
         else:
             return self._read(where, answer, has, is_empty_good=has in ("", "entities"))
-        # Outside of the handlers: the error of requests, with its request and headers, must not hang on ours.
-        raise kind(f"{where}: no answer: {problem}")
+        # Outside of the handlers: the error of httpx, with its request and headers, must not hang on ours.
+        raise Later(f"{where}: no answer: {problem}", is_away=is_away)
 
     @staticmethod
-    def _read(where: str, answer: requests.Response, has: str, *, is_empty_good: bool) -> Any:
+    def _read(where: str, answer: httpx.Response, has: str, *, is_empty_good: bool) -> Any:
         said: Any = None
         with suppress(ValueError):
             said = answer.json() if answer.content or answer.status_code != _NO_CONTENT else {}
-        is_good = answer.status_code in (requests.codes.ok, _NO_CONTENT) and isinstance(said, dict)
+        is_good = answer.status_code in (_OK, _NO_CONTENT) and isinstance(said, dict)
         if is_good and (not has or has in said or (not said and is_empty_good)):
             return said
         is_atlas = isinstance(said, dict) and "errorCode" in said
         words = f"{said['errorCode']}: {said.get('errorMessage', '')}" if is_atlas else "and not as Atlas does"
         text = redact(f"{where} answered {answer.status_code}: {words}")
         if answer.status_code in _REFUSALS if is_atlas else answer.status_code in _TOO_MUCH:
-            raise RefusedError(text, answer.status_code)
-        kept = requests.Response()
+            raise AtlasRefusal(text, answer.status_code)
         # A page or a redirect is that of a login in front of Atlas: its events wait.
-        kept.status_code = answer.status_code if not answer.ok else requests.codes.unauthorized
-        if "Retry-After" in answer.headers:
-            kept.headers["Retry-After"] = answer.headers["Retry-After"]
-        raise NotTakenError(text, response=kept)
+        status = answer.status_code if answer.is_error else _UNAUTHORIZED
+        raise no_of(status, text, answer.headers.get("Retry-After", ""))
 
 
 def _fitting(names: Iterable[str]) -> Iterator[list[str]]:

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 
 from spark_lineage.cli.output import InputError, say
 
@@ -45,22 +46,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _refusals() -> tuple[type[Exception], ...]:
     """Return the errors whose text says what cannot be used, and what to do; imported where one was raised."""
-    from spark_lineage.deliver.kept_events import KeptEventsError
+    from spark_lineage.deliver.sender import Later, Refused
     from spark_lineage.deliver.spool import SpoolError
-    from spark_lineage.deliver.transports.errors import NotTakenError
     from spark_lineage.naming.options import NamingError
     from spark_lineage.settings import SettingError
 
-    return InputError, KeptEventsError, NamingError, NotTakenError, SettingError, SpoolError
+    return InputError, Later, NamingError, Refused, SettingError, SpoolError
 
 
 def _parser() -> argparse.ArgumentParser:
     # Here, because whoever looks through the package for its modules imports this one, on executors too.
     from spark_lineage import add_ons
-    from spark_lineage.archive.on_executor import installed_version
 
+    try:
+        installed = version("airflow-provider-spark-lineage")
+    except PackageNotFoundError:
+        installed = "not installed"
     parser = argparse.ArgumentParser(prog="spark-lineage", description="Lineage of Spark tasks, outside of Airflow.")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {installed_version() or 'not installed'}")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {installed}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in add_ons.commands():
         module.add(commands)

@@ -177,8 +177,8 @@ def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox]:
     :raises InputError: for a directory or a destination that is not there
     """
     # On purpose here: they import Airflow, which takes seconds.
+    from spark_lineage.deliver.connections import open_sender
     from spark_lineage.deliver.outbox import Outbox, default_directory
-    from spark_lineage.deliver.transports.opening import open_sender
 
     with airflow_on_stderr():
         directory = arguments.dir or default_directory()

@@ -5,20 +5,18 @@ from __future__ import annotations
 from functools import cached_property
 from importlib import import_module
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseHook
 
+from spark_lineage.deliver.connection_config import CONN_TYPE, namespace_of, transport_config
+from spark_lineage.deliver.connection_fields import ConnectionFields
 from spark_lineage.deliver.connection_types import connection_types
-from spark_lineage.deliver.transports.config import CONN_TYPE, namespace_of, transport_config
-from spark_lineage.deliver.transports.fields import ConnectionFields
-from spark_lineage.deliver.transports.opening import connection_fields, make_transport, mask_config
-from spark_lineage.deliver.transports.probe import probe
+from spark_lineage.deliver.connections import connection_fields, mask_config
+from spark_lineage.deliver.probe import probe
+from spark_lineage.deliver.sender import Sender, sender_of
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
-
-if TYPE_CHECKING:
-    from openlineage.client.transport.transport import Transport
 
 
 class FormHook(BaseHook):
@@ -91,12 +89,12 @@ class OpenLineageHook(FormHook):
         """Return the configuration of the transport, as openlineage-python takes it, secrets included."""
         return mask_config(transport_config(self.fields))
 
-    def get_conn(self) -> Transport:
-        """Open the transport: ``emit(event)`` sends one event, and raises unless the backend accepted it.
+    def get_conn(self) -> Sender:
+        """Return what sends events: ``send(Outgoing.of(json))`` returns when the backend has taken one, else raises.
 
         :raises SettingError: also for a connection of kind ``composite``
         """
-        return make_transport(self.transport_config())
+        return sender_of(self.transport_config())
 
     def _tested(self) -> tuple[bool, str]:
         return probe(self.transport_config())

@@ -14,29 +14,27 @@ from urllib.parse import urljoin
 import httpx
 
 from spark_lineage.deliver.sender import (
-    CLIENT_ERRORS,
+    DEFAULT_ENDPOINT,
     MAX_BODY_BYTES,
-    NOT_THE_EVENT,
     SUCCESSES,
     Later,
-    Refused,
     description,
     is_page,
-    is_refusal,
-    retry_after_seconds,
+    no_of,
 )
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.secrets.redaction import redact
+from spark_lineage.settings import SettingError
 
-DEFAULT_ENDPOINT = "api/v1/lineage"
 # What this sender knows of the configuration of openlineage-python's HTTP transport; ``backend`` is the connection's.
 _KEYS = frozenset({
     "type", "name", "priority", "retry", "url", "endpoint", "timeout", "verify", "auth", "compression",
     "custom_headers", "sslContext", "backend",
 })  # fmt: skip
 _CERTIFICATES = frozenset({"caCertPath", "clientCertPath", "clientKeyPath"})
-# Answers of a backend, or of what is in front of it, that has not looked at the event.
-_UNSEEN = NOT_THE_EVENT | {503}
+# What backends say to a body that is no event: 400, 422, and the others that only a reader of bodies gives.
+_REFUSALS = frozenset({400, 406, 411, 415, 422})
+_SERVER_ERRORS = range(500, 600)
 # A backend that was sent the event may be slow, and would get it twice; nobody waits for it.
 _ANSWER_SECONDS = 120.0
 # After the status has come: what trickles is not waited for.
@@ -66,26 +64,54 @@ class HttpSender:
         if is_compressed:
             self._headers["Content-Encoding"] = "gzip"
         limits = httpx.Limits(max_connections=1, keepalive_expiry=_KEPT_SECONDS)
-        timeout = httpx.Timeout(connect_seconds, read=max(connect_seconds, _ANSWER_SECONDS))
-        self._client = httpx.Client(timeout=timeout, verify=verify, limits=limits)
+        self._connect_seconds = connect_seconds
+        self._client = httpx.Client(verify=verify, limits=limits)
 
     def send(self, event: Outgoing) -> None:
         """Send one event; errors as of ``Sender``."""
         body = gzip.compress(event.body) if self._is_compressed else event.body
-        is_away = False
+        response, content = self._answer(body, self._headers, _ANSWER_SECONDS)
+        if response.status_code not in SUCCESSES or is_page(content):
+            retry_after = response.headers.get("Retry-After", "")
+            raise no_of(response.status_code, _described(response, content), retry_after)
+
+    def probe(self) -> tuple[bool, str]:
+        """Post an empty body, with the credentials.
+
+        No backend takes that for an event: they answer 400 or 422, and 401 before they look at it where the credentials
+        are wrong.
+        """
+        headers = {name: value for name, value in self._headers.items() if name != "Content-Encoding"}
+        response, content = self._answer(b"", headers, self._connect_seconds)
+        status, reached = response.status_code, f"{redact(self._shown_url)} is reached, and"
+        if status in _REFUSALS:
+            return True, f"{reached} refuses an empty event as it should ({status})"
+        if status in SUCCESSES and not is_page(content):
+            return True, f"{reached} takes any body ({status}): whether it reads OpenLineage is unknown"
+        advice = ": the backend answers with an error; check its log" if status in _SERVER_ERRORS else ""
+        return False, f"{_described(response, content)}{advice}"
+
+    def _answer(self, body: bytes, headers: Mapping[str, str], seconds: float) -> tuple[httpx.Response, bytes]:
+        """Return the answer and the start of its body.
+
+        :raises Later: where there is none
+        """
+        is_away, timeout = False, httpx.Timeout(self._connect_seconds, read=max(self._connect_seconds, seconds))
         try:
-            with self._client.stream("POST", self._url, content=body, headers=self._headers) as response:
-                content = _start_of(response)
+            with self._client.stream("POST", self._url, content=body, headers=headers, timeout=timeout) as response:
+                return response, _start_of(response)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
             problem, is_away = f"no connection: {error or type(error).__name__}", True
         except httpx.TimeoutException:
-            problem = f"no answer within {_ANSWER_SECONDS:g} s"
+            problem = f"no answer within {timeout.read:g} s"
         except (httpx.HTTPError, UnicodeError, OSError) as error:
             problem = f"no answer: {error or type(error).__name__}"
-        else:
-            _judge(response, content)
-            return
-        raise Later(redact(f"{self._url.partition('?')[0]}: {problem}"), is_away=is_away)
+        # Outside of the handlers: the error of httpx holds the request.
+        raise Later(redact(f"{self._shown_url}: {problem}"), is_away=is_away)
+
+    @property
+    def _shown_url(self) -> str:
+        return self._url.partition("?")[0]
 
     def close(self) -> None:
         """Close the connection."""
@@ -95,49 +121,59 @@ class HttpSender:
 def http_sender(config: Mapping[str, Any]) -> HttpSender | None:
     """Return the sender of a configuration of openlineage-python; None for one that only its own transport knows.
 
-    :raises OSError: for certificates that cannot be read
+    :raises SettingError: when it cannot be made
     """
     auth, files = config.get("auth") or {}, config.get("sslContext") or {}
-    is_known = config.get("type") in ("http", "async_http") and config.keys() <= _KEYS and files.keys() <= _CERTIFICATES
+    is_known = config.keys() <= _KEYS and files.keys() <= _CERTIFICATES
     if not is_known or auth.get("type", "api_key") != "api_key" or config.get("compression") not in (None, "", "gzip"):
         return None
-    headers = dict(config.get("custom_headers") or {})
-    if auth:
-        headers["Authorization"] = f"Bearer {auth.get('apiKey') or auth.get('api_key') or ''}"
+    url = urljoin(str(config.get("url") or ""), str(config.get("endpoint") or DEFAULT_ENDPOINT))
+    if not url.startswith(("http://", "https://")):
+        raise SettingError("the transport of type 'http' has no 'url' like 'http://127.0.0.1:5000'; give one")
     return HttpSender(
-        urljoin(str(config["url"]), str(config.get("endpoint") or DEFAULT_ENDPOINT)),
-        headers,
+        url,
+        http_headers(config),
         connect_seconds=float(config.get("timeout") or 5.0),
-        verify=_trusted(config.get("verify", True), files),
+        verify=trusted(config),
         is_compressed=bool(config.get("compression")),
     )
 
 
-def _trusted(verify: Any, files: Mapping[str, str]) -> ssl.SSLContext | bool:
-    """Return whom to trust; without files of the connection those that the environment names, as requests does."""
+def http_headers(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of a configuration, with its API key."""
+    headers, auth = dict(config.get("custom_headers") or {}), config.get("auth")
+    if auth:
+        headers["Authorization"] = f"Bearer {auth.get('apiKey') or auth.get('api_key') or ''}"
+    return headers
+
+
+def trusted(config: Mapping[str, Any]) -> ssl.SSLContext | bool:
+    """Return whom to trust; without files of the connection those that the environment names, as requests does.
+
+    :raises SettingError: for certificates that cannot be read
+    """
+    verify, files = config.get("verify", True), config.get("sslContext") or {}
     named = next(filter(None, map(os.environ.get, ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"))), None)
     authorities = files.get("caCertPath") or (verify if isinstance(verify, str) else named)
-    if not files.get("clientCertPath") and not (verify and authorities):
+    certificate, key = files.get("clientCertPath"), files.get("clientKeyPath")
+    if not certificate and not (verify and authorities):
         return bool(verify)
-    context = ssl.create_default_context(cafile=authorities if verify else None)
+    try:
+        context = ssl.create_default_context(cafile=authorities if verify else None)
+        if certificate:
+            context.load_cert_chain(certificate, key)
+    except OSError as error:
+        paths = ", ".join(filter(None, (authorities, certificate, key)))
+        raise SettingError(f"the certificates in {redact(paths)} cannot be used: {error.strerror or error}") from None
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    if certificate := files.get("clientCertPath"):
-        context.load_cert_chain(certificate, files.get("clientKeyPath"))
     return context
 
 
-def _judge(response: httpx.Response, content: bytes) -> None:
-    status, headers = response.status_code, response.headers
-    if status in SUCCESSES and not is_page(content):
-        return
-    why = description(str(response.url), status, response.reason_phrase, headers.get("Location"), content)
-    if is_refusal(status):
-        raise Refused(why)
-    # A page of a login or a redirect is a wrong address.
-    is_away = status in _UNSEEN or status < CLIENT_ERRORS.start
-    raise Later(why, retry_after=retry_after_seconds(headers.get("Retry-After", "")), is_away=is_away)
+def _described(response: httpx.Response, content: bytes) -> str:
+    location = response.headers.get("Location")
+    return description(str(response.url), response.status_code, response.reason_phrase, location, content)
 
 
 def _start_of(response: httpx.Response) -> bytes:

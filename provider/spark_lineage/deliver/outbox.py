@@ -16,6 +16,7 @@ from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import encoded
 from spark_lineage.launch.lock import release
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import option, outbox_directory
 
 _log = logging.getLogger(__name__)
@@ -132,8 +133,7 @@ def flush(
     :return: the result by destination; of those only for which something waited
     :raises SpoolError: when an outbox cannot be read
     """
-    from spark_lineage.deliver.transports.errors import answer_of
-    from spark_lineage.deliver.transports.opening import open_sender
+    from spark_lineage.deliver.connections import open_sender
 
     deadline, only = Deadline(seconds), frozenset(destinations)
     found = {}
@@ -142,7 +142,7 @@ def flush(
             try:
                 sender = open_sender(destination)
             except Exception as error:
-                _log.error("Events for %s are not sent: it cannot be opened: %s", destination, answer_of(error).text)
+                _log.error("Events for %s are not sent: it cannot be opened: %s", destination, redact(str(error)))
                 found[destination] = Delivered(waiting=len(waiting))
             else:
                 found[destination] = drain(spool, sender, deadline)

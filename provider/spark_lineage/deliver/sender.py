@@ -5,24 +5,25 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spark_lineage.secrets.redaction import redact
+from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
-    from openlineage.client.transport import Transport
-
     from spark_lineage.deliver.spool import Outgoing
 
-SUCCESSES, CLIENT_ERRORS = range(200, 300), range(400, 500)
-_REDIRECTS = range(300, 400)
+SUCCESSES = range(200, 300)
+_REDIRECTS, _CLIENT_ERRORS = range(300, 400), range(400, 500)
+DEFAULT_ENDPOINT = "api/v1/lineage"
 MAX_BODY_BYTES = 16_384
 _SHOWN_CHARACTERS = 1_000
 # Not the fault of an event: address, credentials, rights, a proxy, the method (of a wrong address), being too early or
 # too many. Who mends them wants the events to have waited.
-NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429})
+_NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429})
+# A backend, or what is in front of it, that has no time.
+_BUSY = 503
 _PAGE = re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE)
 _ADVICE = {
     401: "the credentials are missing or wrong: check the login and the password",
@@ -30,6 +31,8 @@ _ADVICE = {
     **dict.fromkeys((404, 405), "nothing accepts events at this address: check the host and the endpoint"),
     407: "the proxy wants credentials",
 }
+# The module of openlineage-python that has a transport, by which users may name it too.
+_OF_OPENLINEAGE = re.compile(r"openlineage\.client\.transport\.(\w+)\.\w+Transport")
 
 
 class Later(Exception):  # noqa: N818 - an answer
@@ -59,58 +62,67 @@ class Sender(Protocol):
         :raises Refused: when it may not
         """
 
+    def probe(self) -> tuple[bool, str]:
+        """Contact the backend without sending an event, and return whether events would arrive, and what was found.
+
+        :raises Later: where nobody answers
+        """
+
     def close(self) -> None:
         """Close connections."""
 
 
-class TransportSender:
-    """Sends by a transport of openlineage-python, whose ``emit`` raises unless the backend took the event."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-
-    def send(self, event: Outgoing) -> None:
-        """Send one event; errors as of ``Sender``."""
-        from spark_lineage.deliver.stored_event import restore_any
-        from spark_lineage.deliver.transports.errors import answer_of
-
-        try:
-            restored = restore_any(event.body)
-        except ValueError as error:
-            raise Refused(f"it cannot be sent: {error}") from None
-        try:
-            self._transport.emit(restored)
-        except Exception as error:
-            answer = answer_of(error)
-        else:
-            return
-        if answer.is_refusal:
-            raise Refused(answer.text)
-        raise Later(answer.text, retry_after=answer.retry_after_seconds, is_away=not answer.is_suspect)
-
-    def close(self) -> None:
-        """Close the transport."""
-        with suppress(Exception):
-            self._transport.close(0)
-
-
 def sender_of(config: Mapping[str, Any]) -> Sender:
-    """Return the sender of a configuration, as ``opening.config_of`` gives it.
+    """Return the sender of a transport configuration of openlineage-python.
+
+    Its transports that lose events silently (Kafka, ``async_http``) are replaced, and so are HTTP and local files.
+    ``{"type": "atlas", "conn_id": …}`` is Atlas.
 
     :raises SettingError: when it cannot be made
     """
-    from spark_lineage.deliver.http_sender import http_sender
+    kind = str(config.get("type") or "")
+    if found := _OF_OPENLINEAGE.fullmatch(kind):
+        kind = found[1].replace("msk_iam", "msk-iam")
+    # Each is imported where it is used: the courier over HTTP has no memory for the others.
+    match kind:
+        case "http" | "async_http":
+            from spark_lineage.deliver.http_sender import http_sender
 
-    if (sender := http_sender(config)) is not None:
-        return sender
-    from spark_lineage.deliver.transports.opening import make_transport
+            found_sender: Sender | None = http_sender(config)
+        case "kafka" | "msk-iam":
+            from spark_lineage.deliver.kafka_sender import KafkaSender
 
-    return TransportSender(make_transport(config))
+            found_sender = KafkaSender(config, has_aws_login=kind == "msk-iam")
+        case "file":
+            from spark_lineage.deliver.file_sender import file_sender
+
+            found_sender = file_sender(config)
+        case "atlas":
+            from spark_lineage import add_ons
+
+            if (atlas := add_ons.part("atlas")) is None:
+                raise SettingError("a connection of type 'atlas' needs the package spark_lineage.atlas")
+            found_sender = atlas.AtlasSender(config["conn_id"])
+        case _:
+            found_sender = None
+    if found_sender is not None:
+        return found_sender
+    from spark_lineage.deliver.transport_sender import TransportSender, transport_of
+
+    return TransportSender(transport_of(config))
 
 
-def is_refusal(status: int) -> bool:
-    """Whether a backend has read the event, and would refuse it again."""
-    return status in CLIENT_ERRORS and status not in NOT_THE_EVENT
+def no_of(status: int, why: str, retry_after: str = "") -> Later | Refused:
+    """Return what an HTTP answer means that does not take the event.
+
+    :param why: redacted
+    :param retry_after: the header
+    """
+    if status in _CLIENT_ERRORS and status not in _NOT_THE_EVENT:
+        return Refused(why)
+    # What is no error, a page or a redirect, is that of a login in front of it, or a wrong address.
+    is_away = status in _NOT_THE_EVENT or status == _BUSY or status < _CLIENT_ERRORS.start
+    return Later(why, retry_after=_seconds(retry_after), is_away=is_away)
 
 
 def is_page(body: bytes) -> bool:
@@ -132,12 +144,12 @@ def description(url: str, status: int, reason: str, location: str | None, body: 
     return redact(f"{text}{advice}" + (f" ({shown})" if shown and not is_page(body) else ""))
 
 
-def retry_after_seconds(value: str) -> float | None:
+def _seconds(retry_after: str) -> float | None:
     """Return the seconds of ``Retry-After``: a number, or a date (RFC 9110, 10.2.3); None for neither."""
-    value = value.strip()
-    if value.isdecimal():
-        return float(value[:9])
+    retry_after = retry_after.strip()
+    if retry_after.isdecimal():
+        return float(retry_after[:9])
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None

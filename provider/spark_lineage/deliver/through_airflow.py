@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from openlineage.client.generated.base import EventType
 
-from spark_lineage.deliver.transports.opening import airflow_transport, backends_of
 from spark_lineage.emit.child_events import child_events
-from spark_lineage.emit.openlineage_provider import emission, is_active, send
+from spark_lineage.emit.openlineage_provider import emission, send
 from spark_lineage.emit.task_event import AirflowTry, described
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.launch import indexed
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent
 
     from spark_lineage.settings import Settings
-
-
-def provider_backends() -> frozenset[str]:
-    """Return where the OpenLineage provider sends its events to, in the words of :func:`backends_of`."""
-    return backends_of(airflow_transport()) if is_active() else frozenset()
 
 
 def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) -> list[RunEvent]:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.deliver import courier
+from spark_lineage.deliver.connections import destinations_of, for_courier, profile_of
 from spark_lineage.deliver.outbox import Outbox, drain
 from spark_lineage.deliver.profile import Profile
+from spark_lineage.deliver.provider_transport import backends_of, provider_backends
 from spark_lineage.deliver.sender import Later, Refused, sender_of
 from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
-from spark_lineage.deliver.through_airflow import provider_backends
-from spark_lineage.deliver.transports.opening import backends_of, destinations_of, for_courier, profile_of
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, OUTBOX_FILES, BoundedRun, Deadline
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import outbox_directory

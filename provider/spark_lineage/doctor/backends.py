@@ -7,16 +7,15 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
-from spark_lineage.deliver.transports.opening import (
+from spark_lineage.deliver.connections import MissingConnectionError, config_of
+from spark_lineage.deliver.probe import probe
+from spark_lineage.deliver.provider_transport import (
     BY_CONNECTION,
-    MissingConnectionError,
     airflow_connection,
     airflow_transport,
     all_of,
     backends_of,
-    config_of,
 )
-from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.doctor.setup import Finding, Setup, make_connection, ok, problem, warning
 from spark_lineage.settings import SettingError
 

@@ -19,8 +19,8 @@ from airflow.providers.openlineage.plugins.listener import OpenLineageListener
 from sqlalchemy import select
 from sqlalchemy.orm import Session, make_transient
 
+from spark_lineage.deliver.provider_transport import airflow_connection
 from spark_lineage.deliver.through_connections import ConnectionSender
-from spark_lineage.deliver.transports.opening import airflow_connection
 from spark_lineage.emit.task_event import AirflowTry
 from spark_lineage.launch.launch import LostTry
 from spark_lineage.launch.stores import ServerStore

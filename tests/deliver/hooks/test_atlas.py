@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import base64
+import socket
 
+import httpx
 import pytest
 
 from spark_lineage.atlas.hook import AtlasHook
@@ -47,18 +49,18 @@ def test_urls(connection, host, url):
 
 
 def test_a_session_ends(connection):
-    session = atlas(connection, host="h", extra={"timeout_seconds": 3, "verify": "/ca.pem"}).get_conn()
-    assert (session._seconds, session.verify, session.cert) == (3.0, "/ca.pem", None)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            atlas(connection, host=url, extra={"timeout_seconds": 0.2}).get_conn() as session,
+            pytest.raises(httpx.ReadTimeout),
+        ):
+            session.get(url)
 
 
-def test_the_certificates_of_the_connection_win_over_the_environment(backend, connection, monkeypatch):
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nowhere.pem")
-    seen = {}
-    session = atlas(connection, host=backend.url, extra={"verify": False}).get_conn()
-    send = session.send
-    monkeypatch.setattr(session, "send", lambda request, **kwargs: seen.update(kwargs) or send(request, **kwargs))
-    session.get(backend.url)
-    assert seen["verify"] is False
+def test_certificates_that_cannot_be_read(connection):
+    is_good, text = atlas(connection, host="h", extra={"verify": "/ca.pem"}).test_connection()
+    assert (is_good, text) == (False, "the certificates in /ca.pem cannot be used: No such file or directory")
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,31 @@
 from __future__ import annotations
 
 import pytest
-from openlineage.client.event_v2 import Job, Run, RunEvent
 
 from spark_lineage.deliver.hooks import OpenLineageHook
-from spark_lineage.deliver.transports.errors import NotTakenError
+from spark_lineage.deliver.sender import Refused
+from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.settings import SettingError
 
 SECRET = "hunter2hunter2"  # noqa: S105
-EVENT = RunEvent(
-    eventTime="2026-01-31T12:00:00Z", run=Run("019c13b7-8a00-7000-8000-000000000001"), job=Job("n", "j"), producer="p"
-)
+EVENT = Outgoing.of(b'{"job": {"namespace": "n", "name": "j"}}')
 
 
 def test_the_least_that_works(backend, connection):
     connection("marquez", conn_type="openlineage", host=backend.url)
     hook = OpenLineageHook("marquez")
     backend.status = 201
-    hook.get_conn().emit(EVENT)
+    sender = hook.get_conn()
+    sender.send(EVENT)
     backend.status = 422
     assert hook.test_connection() == (
         True,
         f"{backend.url}/api/v1/lineage is reached, and refuses an empty event as it should (422)",
     )
     assert hook.namespace is None
-    with pytest.raises(NotTakenError):
-        hook.get_conn().emit(EVENT)
+    with pytest.raises(Refused):
+        sender.send(EVENT)
+    sender.close()
 
 
 def test_namespace(connection):

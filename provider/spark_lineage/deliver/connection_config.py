@@ -9,17 +9,16 @@ import base64
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
+from spark_lineage.deliver.connection_fields import ConnectionFields
 from spark_lineage.deliver.connection_types import ACKS, KINDS, MECHANISMS, OPENLINEAGE_KEYS, PROTOCOLS
-from spark_lineage.deliver.transports.fields import ConnectionFields
+from spark_lineage.deliver.sender import DEFAULT_ENDPOINT
 from spark_lineage.secrets.redaction import redact
 
 CONN_TYPE = "openlineage"
 MARQUEZ = "marquez"
-_KEYS = OPENLINEAGE_KEYS | {"log_file_path"}
 SCHEMES = ("http", "https")
-DEFAULT_ENDPOINT = "api/v1/lineage"
 # RFC 9110, 5.1 and 5.5: what http.client refuses too, with an error that shows the value.
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[^\r\n\0\u0100-\U0010ffff]*")
@@ -42,7 +41,7 @@ _ALIASES = {
 
 def transport_config(fields: ConnectionFields) -> dict[str, Any]:
     """Return the configuration, with ``type``, as ``openlineage.client.transport`` takes it."""
-    fields.check_keys(_KEYS)
+    fields.check_keys(OPENLINEAGE_KEYS)
     if fields.extra.get("transport"):
         return _whole(fields, "transport", fields.mapping("transport"))
     match kind := fields.choice("kind", KINDS, "http"):
@@ -77,8 +76,7 @@ def members_of(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _file(fields: ConnectionFields) -> dict[str, Any]:
-    # openlineage:///var/log/events.ndjson?kind=file has its path, without the first slash, in the schema.
-    path = fields.text("log_file_path") or fields.host or (f"/{fields.schema}" if fields.schema else "")
+    path = fields.host
     if not path.startswith("/") and "://" not in path:
         raise fields.error(
             "host", f"is {redact(path)!r}; for kind 'file' give the absolute path of the file that gets the events"
@@ -110,23 +108,15 @@ def _whole(fields: ConnectionFields, name: str, given: Any) -> dict[str, Any]:
 
 
 def http_config(fields: ConnectionFields) -> dict[str, Any]:
-    """Return ``{"type": "http", "url": …, "endpoint": …, …}``.
-
-    A path of the host comes before the endpoint, unless it ends in ``/lineage``: then it is the endpoint.
-    """
-    url, parts = _address(fields)
-    base = parts.path.strip("/")
-    endpoint, question, query = fields.text("endpoint").partition("?")
-    endpoint = endpoint.strip("/")
+    """Return ``{"type": "http", "url": …, "endpoint": …, …}``; a path of the host comes before the endpoint."""
+    url, path = _address(fields)
+    endpoint = fields.text("endpoint") or DEFAULT_ENDPOINT
     if "://" in endpoint or "#" in endpoint:
         raise fields.error("endpoint", f"is {redact(endpoint)!r}; give the path alone, like {DEFAULT_ENDPOINT!r}")
-    if not endpoint and (base == "lineage" or base.endswith("/lineage")):
-        path = f"/{base}" + (f"?{parts.query}" if parts.query else question + query)
-    elif parts.query:
-        raise fields.error("host", "has a '?'; give what follows it in 'endpoint'")
-    else:
-        path = "/".join(["", *filter(None, (base, endpoint or DEFAULT_ENDPOINT))]) + question + query
-    config = {"type": "http", "url": url, "endpoint": path, **exchange_config(fields)}
+    if path.endswith("/lineage"):
+        raise fields.error("host", "has the path that takes events; give that path in 'endpoint'")
+    endpoint = f"{path}/{endpoint.lstrip('/')}"
+    config = {"type": "http", "url": url, "endpoint": endpoint, **exchange_config(fields)}
     if compression := fields.choice("compression", ("gzip", "none")).replace("none", ""):
         config["compression"] = compression
     return config
@@ -163,14 +153,11 @@ def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
 
 def base_url_of(fields: ConnectionFields) -> str:
     """Return the URL with its path and without a slash at its end."""
-    url, parts = _address(fields)
-    if parts.query:
-        raise fields.error("host", "has a '?'; give the URL without it")
-    return f"{url}/{parts.path.strip('/')}".rstrip("/")
+    return "".join(_address(fields))
 
 
-def _address(fields: ConnectionFields) -> tuple[str, SplitResult]:
-    """Return the URL without a path, and its parts; it may be in the host, or in host, schema and port."""
+def _address(fields: ConnectionFields) -> tuple[str, str]:
+    """Return the URL without its path, and the path without its last slash; it may be in host, schema and port."""
     if not fields.host:
         raise fields.error("host", "is empty; give the URL of the backend, like 'http://127.0.0.1:5000'")
     schema = fields.schema.lower()
@@ -189,13 +176,15 @@ def _address(fields: ConnectionFields) -> tuple[str, SplitResult]:
         raise fields.error("host", "holds a login; give it in the fields login and password")
     if parts.scheme not in SCHEMES or not name or parts.fragment or any(letter.isspace() for letter in text):
         raise fields.error("host", f"is {redact(fields.host)!r}; give a URL like 'http://127.0.0.1:5000'")
+    if parts.query:
+        raise fields.error("host", "has a '?'; give the URL without it")
     if schema and schema != parts.scheme:
         raise fields.error("schema", f"is {redact(fields.schema)!r}; the host says another; give it once")
     if fields.port and port not in (None, fields.port):
         raise fields.error("port", f"is {fields.port}, and the host says {port}; give it once")
     host = f"[{name}]" if ":" in name else name
     port = port or fields.port
-    return f"{parts.scheme}://{host}" + (f":{port}" if port else ""), parts
+    return f"{parts.scheme}://{host}" + (f":{port}" if port else ""), parts.path.rstrip("/")
 
 
 def _carried(fields: ConnectionFields, name: str, value: str) -> str:

@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spark_lineage.cli.output import REPEATED, InputError, above_zero, airflow_on_stderr, printable, say
-from spark_lineage.deliver.kept_events import events_in
 from spark_lineage.deliver.stored_event import event_time
 from spark_lineage.launch.line import LineCounts
+from spark_lineage.replay.merged_events import events_in
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from spark_lineage.deliver.kept_events import MergedEvent
     from spark_lineage.deliver.profile import Profile
-    from spark_lineage.deliver.replay import Tally
+    from spark_lineage.replay.merged_events import MergedEvent
+    from spark_lineage.replay.replay import Tally
 
 _NOT_ALL = 1
 _INTERRUPTED = 130
@@ -63,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _steps(arguments: argparse.Namespace) -> Sequence[MergedEvent]:
-    from spark_lineage.deliver.replay import in_order
+    from spark_lineage.replay.replay import in_order
 
     counts = LineCounts()
     try:
@@ -95,8 +95,8 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
     # The connections are Airflow's, and what it logs when it reads them is not the answer of the command.
     with airflow_on_stderr():
         # On purpose here: it imports Airflow, which takes seconds.
-        from spark_lineage.deliver.replay import Replay
-        from spark_lineage.deliver.transports.opening import open_sender
+        from spark_lineage.deliver.connections import open_sender
+        from spark_lineage.replay.replay import Replay
 
         replay = Replay(steps, _destinations(arguments.conn_id), open_sender, rate=arguments.rate, say=say_once)
         with closing(replay):
@@ -113,7 +113,7 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
 
 def _destinations(conn_ids: Sequence[str]) -> Mapping[str, Profile]:
     """Return the destinations of the connections, each with what its events are encoded for."""
-    from spark_lineage.deliver.transports.opening import destinations_of, profile_of
+    from spark_lineage.deliver.connections import destinations_of, profile_of
 
     return {
         destination: profile_of(conn_id, config)

@@ -1,4 +1,4 @@
-"""The file transport: whole lines, whoever else appends."""
+"""The sender into a file: whole lines, whoever else appends."""
 
 from __future__ import annotations
 
@@ -12,45 +12,42 @@ import sys
 import textwrap
 
 import pytest
-from openlineage.client.serde import Serde
 
-from spark_lineage.deliver.transports.errors import NotTakenError
-from spark_lineage.deliver.transports.opening import make_transport
+from spark_lineage.deliver.sender import Later, sender_of
 
 pytestmark = pytest.mark.oldest
 
 
 def test_a_line_an_event(tmp_path, event):
     path = tmp_path / "events.ndjson"
-    transport = make_transport({"type": "file", "log_file_path": f"file://{path}", "append": True})
-    transport.emit(event)
-    transport.emit(event)
-    assert [json.loads(line) for line in path.read_text().splitlines()] == [Serde.to_dict(event)] * 2
+    sender = sender_of({"type": "file", "log_file_path": f"file://{path}", "append": True})
+    sender.send(event)
+    sender.send(event)
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [json.loads(event.body)] * 2
 
 
 def test_a_file_an_event_as_ever(tmp_path, event):
-    make_transport({"type": "file", "log_file_path": str(tmp_path / "event")}).emit(event)
+    sender_of({"type": "file", "log_file_path": str(tmp_path / "event")}).send(event)
     (path,) = tmp_path.iterdir()
     assert path.name.startswith("event-")
 
 
 def test_no_directory(tmp_path, event):
     path = tmp_path / "missing" / "events.ndjson"
-    with pytest.raises(NotTakenError, match=f"{path} cannot be written: No such file or directory"):
-        make_transport({"type": "file", "log_file_path": str(path), "append": True}).emit(event)
+    with pytest.raises(Later, match=f"{path} cannot be written: No such file or directory"):
+        sender_of({"type": "file", "log_file_path": str(path), "append": True}).send(event)
 
 
 def test_processes_append_whole_lines(tmp_path):
     program = textwrap.dedent(
         """
         import sys
-        from openlineage.client.event_v2 import Job, Run, RunEvent
-        from spark_lineage.deliver.transports.opening import make_transport
-        transport = make_transport({"type": "file", "log_file_path": sys.argv[1], "append": True})
-        run = Run("019c13b7-8a00-7000-8000-000000000001")
-        event = RunEvent(eventTime="2026-01-31T12:00:00Z", run=run, job=Job("d", sys.argv[2] * 100_000), producer="https://p")
+        from spark_lineage.deliver.sender import sender_of
+        from spark_lineage.deliver.spool import Outgoing
+        sender = sender_of({"type": "file", "log_file_path": sys.argv[1], "append": True})
+        event = Outgoing.of(b'{"job":{"namespace":"d","name":"%s"}}' % (sys.argv[2].encode() * 100_000))
         for _ in range(20):
-            transport.emit(event)
+            sender.send(event)
         """
     )
     path = tmp_path / "events.ndjson"
@@ -63,16 +60,16 @@ def test_processes_append_whole_lines(tmp_path):
 
 def test_a_part_of_a_line_is_taken_back(tmp_path, event):
     path = tmp_path / "events.ndjson"
-    transport = make_transport({"type": "file", "log_file_path": str(path), "append": True})
-    transport.emit(event)
+    sender = sender_of({"type": "file", "log_file_path": str(path), "append": True})
+    sender.send(event)
     kept = path.read_bytes()
     # As on a full disk: no file of this process may grow past this.
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(kept) + 10, limits[1]))
-        with pytest.raises(NotTakenError, match="cannot be written: File too large"):
-            transport.emit(event)
+        with pytest.raises(Later, match="cannot be written: File too large"):
+            sender.send(event)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
@@ -84,6 +81,6 @@ def test_a_process_that_was_stopped_with_the_lock_is_not_waited_for_without_end(
     path = tmp_path / "events.ndjson"
     with path.open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(NotTakenError, match="cannot be written"):
-            make_transport({"type": "file", "log_file_path": str(path), "append": True}).emit(event)
-    make_transport({"type": "file", "log_file_path": str(path), "append": True}).emit(event)
+        with pytest.raises(Later, match="cannot be written"):
+            sender_of({"type": "file", "log_file_path": str(path), "append": True}).send(event)
+    sender_of({"type": "file", "log_file_path": str(path), "append": True}).send(event)

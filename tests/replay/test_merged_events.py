@@ -14,16 +14,10 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from spark_lineage.deliver.kept_events import (
-    KeptEventsError,
-    append,
-    append_end,
-    digest_of,
-    end_of,
-    events_in,
-)
+from spark_lineage.deliver.kept_events import append, append_end, end_of
 from spark_lineage.launch.directory import RUN_EVENTS_FILE
 from spark_lineage.launch.line import LineCounts
+from spark_lineage.replay.merged_events import KeptEventsError, digest_of, events_in
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 RUN_ID = "0190e6e0-0000-7000-8000-000000000000"
@@ -194,7 +188,7 @@ def test_other_lines_are_set_aside(line: bytes, reason: str, tmp_path: Path, cap
 def test_an_oversized_line_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("spark_lineage.deliver.kept_events.MAX_LINE_BYTES", 300)
+    monkeypatch.setattr("spark_lineage.replay.merged_events.MAX_LINE_BYTES", 300)
     first, last = event(number=1), event(number=2)
     file = tmp_path / "merged.ndjson"
     lines = [b"x" * 301, first, b"x" * 601, b"x" * 5000, last.ljust(300), b"x" * 1000]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from airflow.providers.common.compat.sdk import redact
 
-from spark_lineage.deliver.transports.opening import mask_config
+from spark_lineage.deliver.connections import mask_config
 
 
 @pytest.mark.parametrize(

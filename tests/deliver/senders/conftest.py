@@ -13,6 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
+from openlineage.client.serde import Serde
+
+from spark_lineage.deliver.spool import Outgoing
 
 
 @dataclass
@@ -110,11 +113,17 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def event() -> RunEvent:
-    return RunEvent(
+def event() -> Outgoing:
+    return made("dag.täsk")
+
+
+def made(job: str) -> Outgoing:
+    """Return the end of a run of a job, as openlineage-python writes it."""
+    event = RunEvent(
         eventTime="2026-01-31T12:00:00+00:00",
         eventType=RunState.COMPLETE,
         run=Run("019c13b7-8a00-7000-8000-000000000001"),
-        job=Job("default", "dag.täsk"),
+        job=Job("default", job),
         producer="https://example.com/producer",
     )
+    return Outgoing.of(Serde.to_json(event).encode())

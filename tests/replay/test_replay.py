@@ -17,11 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.deliver import replay as replay_module
-from spark_lineage.deliver.kept_events import MergedEvent, append, digest_of, events_in
+from spark_lineage.deliver.kept_events import append
 from spark_lineage.deliver.profile import Profile
-from spark_lineage.deliver.replay import Replay, in_order
 from spark_lineage.deliver.sender import Later, Sender, sender_of
+from spark_lineage.replay import replay as replay_module
+from spark_lineage.replay.merged_events import MergedEvent, digest_of, events_in
+from spark_lineage.replay.replay import Replay, in_order
 
 RUNS = [f"0190e6e0-0000-7000-8000-{number:012}" for number in range(10)]
 NO_WAIT = 100_000.0

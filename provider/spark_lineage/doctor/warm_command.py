@@ -10,8 +10,8 @@ import argparse
 import time
 from typing import Any
 
-from spark_lineage.cli.doctor import setup_of
 from spark_lineage.cli.output import InputError, airflow_on_stderr, print_line
+from spark_lineage.doctor.command import setup_of
 
 
 def add(commands: Any) -> None:

@@ -1,4 +1,4 @@
-"""The transport of a connection of type ``atlas``: a task's events become entities, over REST or Kafka."""
+"""Sends by a connection of type ``atlas``: a task's events become entities, over REST or Kafka."""
 
 from __future__ import annotations
 
@@ -9,23 +9,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from openlineage.client.event_v2 import RunEvent
-from openlineage.client.serde import Serde
-from openlineage.client.transport.transport import Transport
-
 from spark_lineage.atlas.datasets import COLUMNS, Thing
 from spark_lineage.atlas.entities import ENDS, Known, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.over_kafka import OverKafka
-from spark_lineage.atlas.rest import AtlasRest, RefusedError
+from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
 from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
-from spark_lineage.deliver.connection_transport import ConnectionConfig
-from spark_lineage.deliver.transports.errors import NotTakenError
+from spark_lineage.deliver.sender import Refused
 from spark_lineage.launch.directory import encoded
 from spark_lineage.settings.places import outbox_directory, section_settings
 
 if TYPE_CHECKING:
-    from openlineage.client.client import Event
+    from spark_lineage.deliver.spool import Outgoing
 
 _log = logging.getLogger(__name__)
 
@@ -39,40 +34,40 @@ _OURS = frozenset({"qualifiedName", "format"})
 _There = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
-class AtlasTransport(Transport):
+class AtlasSender:
     """Makes the entities of a task's events; events of other jobs are skipped, because Atlas has no place for them.
 
     :raises SettingError: when the connection is not there, or does not fit
     """
 
-    kind = "spark_lineage_atlas"
-    config_class = ConnectionConfig
-
-    def __init__(self, config: ConnectionConfig) -> None:
-        self._hook = hook = AtlasHook(config.conn_id)
+    def __init__(self, conn_id: str) -> None:
+        self._hook = hook = AtlasHook(conn_id)
         # Of all processes that share an outbox: when types were made.
         self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
         self._datasets = hook.datasets
         self._way: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
-    def emit(self, event: Event) -> None:
-        """Send the content of an event to Atlas; raises ``NotTakenError`` unless Atlas or the broker took all of it."""
-        if isinstance(event, RunEvent):
-            update = task_update(json.loads(Serde.to_json(event)), self._datasets)
-            if update is None:
-                return
-            self._make_types()
-            try:
-                self._way.take(update)
-            except NotTakenError as error:
-                # It may be another Atlas than it was, or an emptied one.
-                if not error.is_refusal or not self._make_types(is_needed=True):
-                    raise
-                self._way.take(update)
+    def send(self, event: Outgoing) -> None:
+        """Send the content of an event, until Atlas or the broker took all of it; errors as of ``Sender``."""
+        update = task_update(json.loads(event.body), self._datasets) if event.run_id else None
+        if update is None:
+            return
+        self._make_types()
+        try:
+            self._way.take(update)
+        except Refused:
+            # It may be another Atlas than it was, or an emptied one.
+            if not self._make_types(is_needed=True):
+                raise
+            self._way.take(update)
 
-    def close(self, timeout: float = -1) -> bool:
+    def probe(self) -> tuple[bool, str]:
+        """Ask Atlas for its version, or the brokers for their topics."""
+        return self._hook.test_connection()
+
+    def close(self) -> None:
         """Close connections."""
-        return self._way.close(timeout)
+        self._way.close()
 
     def _make_types(self, *, is_needed: bool = False) -> bool:
         """Make types that are missing, unless that was done today; return whether there were some."""
@@ -106,7 +101,7 @@ class _OverRest:
         process = there.get(update.process.key, {})
         known = process.get("attributes", {})
         if process and "dagId" not in known:
-            raise NotTakenError("Atlas does not have the types of this package", is_refusal=True)
+            raise Refused("Atlas does not have the types of this package")
         if (known.get("endTime") or 0) > update.time:
             _log.debug("Atlas knows of a later end of %s: this event comes too late.", update.process.qualified_name)
         elif update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
@@ -118,9 +113,8 @@ class _OverRest:
         else:
             self._bring(update, process)
 
-    def close(self, timeout: float) -> bool:  # noqa: ARG002 - as openlineage-python has it
+    def close(self) -> None:
         self._session.close()
-        return True
 
     def _bring(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
         """Send all of an update; nothing is removed from the process before a run has succeeded."""
@@ -150,7 +144,7 @@ class _OverRest:
         if culprits:
             more = f"; and {len(culprits) - _MAX_CULPRITS} more" if len(culprits) > _MAX_CULPRITS else ""
             count = f"all but {len(culprits)} of {len(entities.found)} entities"
-            raise NotTakenError(f"Atlas has {count}: {'; '.join(culprits[:_MAX_CULPRITS])}{more}", is_refusal=True)
+            raise Refused(f"Atlas has {count}: {'; '.join(culprits[:_MAX_CULPRITS])}{more}")
 
     def _there(self, update: TaskUpdate) -> _There:
         """Return what Atlas has of the datasets, and of what they are in; columns come with their tables."""
@@ -174,11 +168,11 @@ class _OverRest:
             batch = entities[start : start + _BATCH]
             try:
                 guids |= self._put_some(batch, guids)
-            except RefusedError:
+            except AtlasRefusal:
                 for entity in batch:
                     try:
                         guids |= self._put_some([entity], guids)
-                    except RefusedError as error:
+                    except AtlasRefusal as error:
                         culprits.append(f"{entity['typeName']} {entity['attributes']['qualifiedName']}: {error}")
         return guids, culprits
 

@@ -1,1 +1,0 @@
-"""Transports that raise unless the backend accepted the event, and their configuration from Airflow connections."""
