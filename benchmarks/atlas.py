@@ -30,6 +30,7 @@ import requests
 from pairs import Taken, by_turns, parser, timed
 
 from spark_lineage.deliver.outbox import Delivered, Outbox, flush
+from spark_lineage.deliver.spool import Outgoing
 
 NONE = Delivered()
 HERE = Path(__file__).resolve().parent
@@ -92,7 +93,7 @@ def main() -> None:
 
     def put(conn_id: str, given: list[bytes]) -> None:
         for each in given:
-            outbox.put(conn_id, each)
+            outbox.spool(conn_id).put(Outgoing.of(each))
 
     def deliver(conn_id: str, given: list[bytes]) -> None:
         if flush(Path(directory), [conn_id]).get(conn_id, NONE).sent != len(given):

@@ -19,6 +19,7 @@ from spark_lineage.atlas.sender import AtlasSender
 from spark_lineage.atlas.types import APPLICATION
 from spark_lineage.deliver.outbox import Outbox, flush
 from spark_lineage.deliver.sender import Later
+from spark_lineage.deliver.spool import Outgoing
 
 if TYPE_CHECKING:
     from airflow_home import Airflow
@@ -52,9 +53,9 @@ def test_what_atlas_missed_comes_in_order_when_it_is_back(
     outbox = Outbox(tmp_path)
     jobs = [f"{job}{number}" for number in range(3)]
     for each in jobs:
-        outbox.put("atlas", json.dumps(event(each, "START")).encode())
+        outbox.spool("atlas").put(Outgoing.of(json.dumps(event(each, "START")).encode()))
         end = event(each, "COMPLETE", inputs=[dataset(f"/{each}/in")], outputs=[dataset(f"/{each}/out")])
-        outbox.put("atlas", json.dumps(end).encode())
+        outbox.spool("atlas").put(Outgoing.of(json.dumps(end).encode()))
         assert not [one for one in flush(tmp_path, seconds=5).values() if one.sent]
     (waiting,) = outbox.destinations()
     assert (waiting.waiting, waiting.dead) == (6, 0)

@@ -16,6 +16,7 @@ import pytest
 from spark_lineage.archive.on_executor import installed_version
 from spark_lineage.cli import _parser, main
 from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.spool import Outgoing
 
 if TYPE_CHECKING:
     from warm_python import WarmPython
@@ -80,7 +81,7 @@ def test_show_as_json(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
 
 def test_the_outbox_as_json(command: Any, tmp_path: Path) -> None:
     outbox = Outbox(tmp_path / "outbox")
-    outbox.put("gone", EVENT)
+    outbox.spool("gone").put(Outgoing.of(EVENT))
     here = ("--dir", str(tmp_path / "outbox"), "--json")
     (listed,) = json.loads(command("outbox", "list", *here).stdout)["destinations"]
     assert (listed["destination"], listed["waiting"], listed["bytes"]) == ("gone", 1, len(EVENT))
@@ -131,7 +132,7 @@ def test_a_file_in_place_of_the_outbox_is_an_error(command: Any, tmp_path: Path)
     file.touch()
     done = command("outbox", "list", env={"AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(file)})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"spark-lineage: the outbox {file} is not a directory; check outbox_dir in [spark_lineage]\n"
+    assert done.stderr == f"spark-lineage: the outbox in {file}/{os.getuid()} cannot be read: Not a directory\n"
 
 
 @pytest.mark.parametrize("arguments", [("merge", str(FIXTURE)), ("show", "--json", str(FIXTURE)), ("outbox", "list")])

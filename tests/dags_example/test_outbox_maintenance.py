@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.spool import Outgoing
 
 pytestmark = pytest.mark.truth
 
@@ -65,10 +66,10 @@ def test_what_waits_is_sent_by_the_dag(
     dags = tmp_path / "dags"
     dags.mkdir()
     (dags / EXAMPLE.name).write_text(EXAMPLE.read_text())
-    directory = tmp_path / "spark_lineage_outbox"
+    directory = tmp_path / "spark_lineage_outbox" / str(os.getuid())
     outbox = Outbox(directory)
     for number, kind in enumerate(("START", "RUNNING", "COMPLETE")):
-        outbox.put("other", lineage_event(number, kind))
+        outbox.spool("other").put(Outgoing.of(lineage_event(number, kind)))
     transport = {
         "type": "spark_lineage.deliver.connection_transport.ConnectionTransport",
         "conn_id": "marquez",

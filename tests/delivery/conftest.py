@@ -31,8 +31,8 @@ class Shop:
 
     @property
     def outbox(self) -> Path:
-        """The directory of the outbox."""
-        return Path(self.bench.root / "outbox")
+        """The directory of this user's outbox."""
+        return Path(self.bench.root / "outbox" / str(os.getuid()))
 
     def flush(self) -> None:
         """Have the outbox delivered, as an administrator does."""
@@ -58,6 +58,6 @@ def shop(bench: Any, openlineage_backend: Any, warm_python: Any) -> Shop:
     """A task that sends to the backend."""
     shop = Shop(bench, warm_python)
     shop.connect("shop", openlineage_backend.url)
-    bench.env["AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"] = str(shop.outbox)
+    bench.env["AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"] = str(shop.outbox.parent)
     bench.env["AIRFLOW__SPARK_LINEAGE__LINEAGE_CONN_ID"] = "shop"
     return shop

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from airflow.providers.openlineage.extractors import OperatorLineage
 from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
-from lineage_backends.http_backend import Answer
+from lineage_backends.http_answers import Answer, Refuse
 from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import InputDataset
 
@@ -112,7 +113,7 @@ def test_events_wait_for_a_backend_and_for_a_connection(
     assert openlineage_backend.received == []
     monkeypatch.setenv("AIRFLOW_CONN_MARQUEZ", json.dumps(connection))
     fail(adapter, OperatorLineage())
-    flush(tmp_path / "outbox")
+    flush(tmp_path / "outbox" / str(os.getuid()))
     assert [event["eventType"] for event in openlineage_backend.events] == ["START", "FAIL"]
 
 
@@ -132,7 +133,20 @@ def test_an_event_that_cannot_be_kept_is_sent_at_once(
     (tmp_path / "outbox").write_text("no directory")
     start(adapter)
     assert [event["eventType"] for event in openlineage_backend.events] == ["START"]
-    assert "sent without being kept" in caplog.text
+    assert "WARNING" not in caplog.text
+
+
+def test_an_end_that_cannot_be_kept_comes_after_its_start(
+    adapter: OpenLineageAdapter, openlineage_backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openlineage_backend.always = Refuse(retry_after="1")
+    start(adapter)
+    openlineage_backend.always = Answer()
+    monkeypatch.setattr("spark_lineage.deliver.spool.FREE_BYTES", 1 << 60)
+    # As long as the backend has asked for.
+    time.sleep(2.5)
+    fail(adapter, OperatorLineage())
+    assert [event["eventType"] for event in openlineage_backend.events] == ["START", "FAIL"]
 
 
 def test_it_is_known_where_airflow_sends_to(adapter: OpenLineageAdapter, openlineage_backend: Any) -> None:

@@ -193,6 +193,7 @@ def test_a_connection_that_does_not_fit_is_told_without_its_secret(shop: Any) ->
 def test_an_outbox_that_cannot_be_written_costs_no_event_while_the_backend_is_there(
     shop: Any, openlineage_backend: Any
 ) -> None:
+    shop.outbox.parent.mkdir()
     shop.outbox.write_text("a file where the directory should be")
     outcome = shop.run(lineage=[EVENTS])
     assert outcome.error is None

@@ -155,7 +155,7 @@ class LiveAirflow:
         """What is in the outboxes of both sides."""
         found: list[Any] = []
         for home in (self.airflow.home, self.disk):
-            directory = home / "spark_lineage_outbox"
+            directory = home / "spark_lineage_outbox" / str(os.getuid())
             if directory.exists():
                 outbox = Outbox(directory)
                 found += [(str(directory), each) for each in outbox.destinations() if each.waiting or each.dead]

@@ -12,6 +12,7 @@ import pytest
 
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.merge.transition import StatusReport
@@ -205,7 +206,7 @@ def test_a_planted_secret_is_in_no_outbox_and_in_no_kept_event(tmp_path: Path) -
     launch.mkdir()
     for place, _, what, _ in ALL:
         content = encode(restore(json.dumps(planted(place, what)).encode()))
-        outbox.put("marquez", content)
+        outbox.spool("marquez").put(Outgoing.of(content))
         kept_events.append(launch, content)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     written = b"".join(file.read_bytes() for file in files)

@@ -62,7 +62,7 @@ def add(commands: Any) -> None:
     ):
         action = actions.add_parser(name, help=text)
         action.set_defaults(run=run, parser=action)
-        action.add_argument("--dir", type=Path, metavar="PATH", help="of the outbox; default: as Airflow is configured")
+        action.add_argument("--dir", type=Path, metavar="PATH", help="of a user's outbox; default: outbox_dir/UID")
         action.add_argument("--destination", **REPEATED, metavar="ID", help="a connection, repeatable; default: all")
         if name != "drop":
             action.add_argument("--json", action="store_true", help="print one JSON object")
@@ -80,7 +80,10 @@ def add(commands: Any) -> None:
 def _list(arguments: argparse.Namespace) -> int:
     named = arguments.destination
     with _outbox(arguments) as outbox:
-        nothing = f"There are no events in {outbox.directory}."
+        others = ", ".join(each.name for each in outbox.others())
+        nothing = f"There are no events in {outbox.directory}." + (
+            f" Other users have some: {others}." if others else ""
+        )
         if arguments.dead or arguments.waiting:
             events = [
                 listed
@@ -130,9 +133,15 @@ def _drop(arguments: argparse.Namespace) -> int:
 
 
 def _events(outbox: Outbox, named: Sequence[str], *, is_dead: bool) -> Iterator[_Events]:
+    from spark_lineage.deliver.spool import SpoolError
+
     for destination, spool in outbox.spools().items():
         if not named or destination in named:
-            yield destination, spool, spool.dead() if is_dead else spool.waiting()
+            try:
+                yield destination, spool, spool.dead() if is_dead else spool.waiting()
+            except SpoolError as error:
+                # The others are shown.
+                say(str(error))
 
 
 def _named(arguments: argparse.Namespace, events: Iterable[_Events]) -> Sequence[_Events]:
@@ -182,8 +191,6 @@ def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox]:
 
     with airflow_on_stderr():
         directory = arguments.dir or default_directory()
-    if directory.exists() and not directory.is_dir():
-        raise InputError(f"the outbox {directory} is not a directory; check outbox_dir in [spark_lineage]")
     if arguments.dir is not None and not directory.exists():
         raise InputError(f"there is no outbox in {arguments.dir}")
     outbox = Outbox(directory)

@@ -17,9 +17,12 @@ from typing import Any
 
 import msgspec
 
+from spark_lineage.deliver.drain import Drain
 from spark_lineage.deliver.pauses import BACKEND
+from spark_lineage.deliver.sender import Sender, sender_of
 from spark_lineage.deliver.spool import Outcome, Spool
 from spark_lineage.launch.lock import release
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.registered_secrets import remember_texts
 
 # A grandchild in a session of its own: Airflow 3 kills the process group of a task, Airflow 2 its children. The paths
@@ -93,29 +96,35 @@ def wait(spool: Spool, names: Sequence[str], seconds: float) -> Mapping[str, Out
 
 def main(given: Mapping[str, Any]) -> None:
     """Send, until nothing has been due for two seconds."""
-    from spark_lineage.deliver.drain import Drain
-    from spark_lineage.deliver.sender import sender_of
-
     config = dict(given["config"])
     os.environ.update(config.pop("environment", {}))
     remember_texts(given["secrets"])
     spool, lock = Spool(Path(given["directory"])), given["lock"]
-    sender = sender_of(config)
-    drain = Drain(spool, sender, _reset_watchdog)
+    try:
+        sender = sender_of(config)
+        _send(spool, sender, lock)
+        sender.close()
+    except Exception as error:
+        # Nobody sees what this process prints: `outbox list` shows it.
+        spool.pauses.failed(BACKEND, redact(f"nothing can be sent: {error or type(error).__name__}"))
+
+
+def _send(spool: Spool, sender: Sender, lock: int) -> None:
+    drain = Drain(spool, sender, lock, _reset_watchdog)
     last = time.monotonic()
     while True:
         before = drain.sent
         drain.run()
         if drain.sent > before:
             last = time.monotonic()
-        if time.monotonic() - last > _LINGER_SECONDS:
+        if time.monotonic() - last > _LINGER_SECONDS or not spool.has_turn(lock):
             # What was put before this is seen once more: its task has found the lock taken.
             release(lock)
             if not drain.is_due or (again := spool.take_turn()) is None:
-                break
-            lock, last = again, time.monotonic()
+                return
+            drain, last = Drain(spool, sender, again, _reset_watchdog), time.monotonic()
+            lock = again
         time.sleep(_LOOK_SECONDS)
-    sender.close()
 
 
 def _reset_watchdog() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from spark_lineage.deliver.pauses import BACKEND
 from spark_lineage.deliver.sender import Later, Refused, Sender
@@ -22,11 +23,13 @@ class Drain:
     An event that the backend answers with an error steps aside with its run: the order within the run holds, others go
     on.
 
+    :param lock: of the turn
     :param is_over: called before each event; whether nothing more may be sent
     """
 
-    def __init__(self, spool: Spool, sender: Sender, is_over: Callable[[], bool]) -> None:
+    def __init__(self, spool: Spool, sender: Sender, lock: int, is_over: Callable[[], bool]) -> None:
         self.sent = self.refused = 0
+        self._lock = lock
         self._spool = spool
         self._sender = sender
         self._pauses = spool.pauses
@@ -36,9 +39,16 @@ class Drain:
 
     def run(self) -> None:
         """Send until nothing is due; what was put meanwhile is sent as well."""
-        self._spool.count(is_due=False)
-        while self._send_waiting():
-            pass
+        with suppress(SpoolError):
+            self._spool.count(is_due=False)
+        if (entry := self._spool.interrupted(self._lock)) is not None:
+            # The backend may have taken it. It does not get it with each process that is killed while it waits.
+            self._pauses.failed(entry.run_id, "the process that sent it was killed before the backend answered")
+        try:
+            while self._send_waiting():
+                pass
+        finally:
+            self._spool.begin(self._lock, None)
 
     @property
     def is_due(self) -> bool:
@@ -50,8 +60,8 @@ class Drain:
     def _send_waiting(self) -> bool:
         """Send what is due now, and return whether there may be more."""
         has_sent, held = False, set[str]()
-        for entry in self._spool.waiting():
-            if self._is_over() or self._pauses.seconds_left(BACKEND):
+        for entry in self._spool.sendable():
+            if self._is_over() or not self._spool.has_turn(self._lock) or self._pauses.seconds_left(BACKEND):
                 return False
             if entry.run_id in held or self._pauses.seconds_left(entry.run_id):
                 held.add(entry.run_id)
@@ -67,6 +77,7 @@ class Drain:
         try:
             body = self._spool.read(entry)
             if body is not None:
+                self._spool.begin(self._lock, entry)
                 self._sender.send(Outgoing.of(body))
         except SpoolError as error:
             return self._refuse(entry, f"it cannot be sent: {error}")

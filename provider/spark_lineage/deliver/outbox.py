@@ -1,10 +1,11 @@
-"""The outbox: a directory with a spool for each destination, by its name."""
+"""The outbox: a directory for each user, with a spool for each destination, by its name."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,7 +13,7 @@ from urllib.parse import unquote
 from spark_lineage.deliver.drain import Drain
 from spark_lineage.deliver.pauses import BACKEND
 from spark_lineage.deliver.sender import Sender
-from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
+from spark_lineage.deliver.spool import Spool, SpoolError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import encoded
 from spark_lineage.launch.lock import release
@@ -28,7 +29,7 @@ _TURN_SECONDS = 0.05
 
 @dataclass(frozen=True)
 class Waiting:
-    """What is there for one destination.
+    """What is there for one destination; ``answer`` says why, where it cannot be read.
 
     ``oldest_at`` is when the oldest that waits was put, in seconds since the epoch; 0 where nothing waits. Nothing is
     sent for ``paused_seconds``, and of ``paused_runs`` runs not yet, because of ``answer``.
@@ -54,7 +55,7 @@ class Delivered:
 
 
 class Outbox:
-    """All spools below one directory; nothing is made before it is needed.
+    """All spools of one user, below a directory of its own; nothing is made before it is needed.
 
     Every method raises ``SpoolError`` where a directory cannot be used.
     """
@@ -66,9 +67,22 @@ class Outbox:
         """Return the spool of a destination."""
         return Spool(self.directory / encoded(destination))
 
-    def put(self, destination: str, content: bytes) -> str | None:
-        """Keep the JSON of an event for a destination; return its name, None for one that is no news."""
-        return self.spool(destination).put(Outgoing.of(content))
+    def make(self) -> None:
+        """Make the directory above, so that each user can make its own in it (``run_as_user`` of a task)."""
+        shared = self.directory.parent
+        with suppress(OSError):
+            if not shared.exists():
+                shared.parent.mkdir(parents=True, exist_ok=True)
+                shared.mkdir()
+                # Not by the mode of mkdir, of which the umask takes its part.
+                shared.chmod(0o1777)
+
+    def others(self) -> Sequence[Path]:
+        """Return the directories of other users."""
+        with suppress(OSError):
+            found = self.directory.parent.iterdir()
+            return sorted(each for each in found if each.name.isdecimal() and each.name != self.directory.name)
+        return ()
 
     def spools(self) -> Mapping[str, Spool]:
         """Return the spools that are there, by destination, sorted."""
@@ -83,10 +97,17 @@ class Outbox:
     def destinations(self) -> Sequence[Waiting]:
         """Return what is there for each destination for which something waits, or was refused."""
         found = (_summary(destination, spool) for destination, spool in self.spools().items())
-        return [each for each in found if each.waiting or each.dead]
+        return [each for each in found if each.waiting or each.dead or each.answer]
 
 
 def _summary(destination: str, spool: Spool) -> Waiting:
+    try:
+        return _summed(destination, spool)
+    except SpoolError as error:
+        return Waiting(destination, answer=str(error))
+
+
+def _summed(destination: str, spool: Spool) -> Waiting:
     waiting, dead, pauses = spool.waiting(), spool.dead(), spool.pauses
     paused = {entry.run_id for entry in waiting if pauses.seconds_left(entry.run_id)}
     return Waiting(
@@ -106,15 +127,20 @@ def default_directory() -> Path:
     return outbox_directory(option("outbox_dir") or "")
 
 
-def drain(spool: Spool, sender: Sender, deadline: Deadline) -> Delivered:
-    """Send what waits within a time, whatever pauses, in the place of the courier; it ends its turn first."""
+def drain(spool: Spool, sender: Sender, deadline: Deadline, *, is_wanted: bool = True) -> Delivered:
+    """Send what waits within a time, in the place of the courier; it ends its turn first.
+
+    :param is_wanted: whether a user wants it sent whatever pauses
+    """
     while (lock := spool.take_turn()) is None:
         if not deadline.seconds_left:
             return Delivered(waiting=len(spool.waiting()))
         time.sleep(_TURN_SECONDS)
     try:
-        spool.pauses.end()
-        sending = Drain(spool, sender, lambda: not deadline.seconds_left)
+        if is_wanted:
+            spool.pauses.end()
+            spool.begin(lock, None)
+        sending = Drain(spool, sender, lock, lambda: not deadline.seconds_left)
         sending.run()
         return Delivered(sending.sent, len(spool.waiting()), sending.refused)
     finally:
@@ -130,20 +156,20 @@ def flush(
     :param directory: of an outbox; the one that Airflow's configuration names where it is None
     :param destinations: only these; all where there are none
     :param seconds: for all together
-    :return: the result by destination; of those only for which something waited
-    :raises SpoolError: when an outbox cannot be read
+    :return: the result by destination; of those only for which something waited. Trouble is logged
+    :raises SpoolError: when the outbox cannot be read
     """
     from spark_lineage.deliver.connections import open_sender
 
     deadline, only = Deadline(seconds), frozenset(destinations)
     found = {}
     for destination, spool in Outbox(directory or default_directory()).spools().items():
-        if (waiting := spool.waiting()) and (not only or destination in only):
-            try:
-                sender = open_sender(destination)
-            except Exception as error:
-                _log.error("Events for %s are not sent: it cannot be opened: %s", destination, redact(str(error)))
+        if only and destination not in only:
+            continue
+        try:
+            if waiting := spool.waiting():
                 found[destination] = Delivered(waiting=len(waiting))
-            else:
-                found[destination] = drain(spool, sender, deadline)
+                found[destination] = drain(spool, open_sender(destination), deadline)
+        except Exception as error:
+            _log.error("Events for %s are not sent: %s", destination, redact(str(error)))
     return found

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from spark_lineage.launch.directory import replace
+from spark_lineage.launch.directory import read_small, replace
 
 BACKEND = ""
 """The key of the backend; all others are ids of runs."""
@@ -20,7 +20,7 @@ _MINUTE = 60.0
 _OF_RUN = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 60 * _MINUTE)
 _FIRST_SECONDS, _LONGEST_SECONDS = 2.0, 5 * _MINUTE
 # A backend that asks for a day does not get it.
-_RETRY_AFTER_SECONDS = 60 * _MINUTE
+_LONGEST_OF_ALL = 60 * _MINUTE
 # A DAG file may seed that of Python, and then all workers come back at once.
 _chance = random.SystemRandom()
 
@@ -37,7 +37,7 @@ class Pause(Struct, frozen=True):
     def seconds_left(self) -> float:
         """How long it lasts; 0 where the host was started anew, so that its clock is behind the beginning."""
         passed = _now() - self.began
-        return max(0.0, self.seconds - passed) if passed >= 0 else 0.0
+        return max(0.0, min(self.seconds, _LONGEST_OF_ALL) - passed) if passed >= 0 else 0.0
 
 
 class Pauses:
@@ -51,8 +51,8 @@ class Pauses:
         self._path = path
         self._scale = scale
         self._pauses: dict[str, Pause] = {}
-        with suppress(OSError, msgspec.MsgspecError):
-            self._pauses = msgspec.json.decode(path.read_bytes(), type=dict[str, Pause])
+        with suppress(OSError, msgspec.MsgspecError, RecursionError):
+            self._pauses = msgspec.json.decode(read_small(path), type=dict[str, Pause])
 
     def seconds_left(self, key: str) -> float:
         """Return how long nothing is sent; 0 where it may be."""
@@ -76,14 +76,12 @@ class Pauses:
         :param took_seconds: how long the answer was awaited: a slow backend may have taken the event after all
         """
         failures = (self._pauses[key].failures if key in self._pauses else 0) + 1
-        if retry_after is not None:
-            seconds = min(retry_after, _RETRY_AFTER_SECONDS)
-        elif key == BACKEND:
+        if key == BACKEND:
             longest = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2.0 ** min(failures - 1, 16))
             seconds = _chance.uniform(longest / 2, longest)
         else:
             seconds = _OF_RUN[min(failures, len(_OF_RUN)) - 1] * self._scale
-        seconds = max(seconds, took_seconds)
+        seconds = min(max(seconds, took_seconds, retry_after or 0.0), _LONGEST_OF_ALL)
         self._pauses[key] = Pause(failures, _now(), seconds, why)
         self._save()
         return seconds

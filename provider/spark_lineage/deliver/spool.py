@@ -5,8 +5,9 @@ Below the directory of one destination::
     <stamp>-<run id>-<type>-<bytes>.json    waits; the order of the names is the order of sending
     dead/<the same name>, <the same name>.why    refused, with what the backend has answered
     runs/<run id> -> <type>,<stamp>,<START's eventTime>,<bytes>    what was put last of a run, as the text of a link
-    .sender    locked by the one process that sends
+    .sender    locked by the one process that sends; holds the name of what it is sending
     .used    how many bytes there were when they were last counted
+    .added    as many bytes as blocks of the disk were put since then
 
 A file is written beside its place, renamed, and then fsynced: it is there whole, or not at all. What harms one file
 harms that event alone, and ``ls``, ``cat`` and ``rm`` are the tools.
@@ -28,26 +29,36 @@ from typing import Literal
 import msgspec
 
 from spark_lineage.deliver.pauses import BACKEND, Pauses
-from spark_lineage.launch.directory import FREE_BYTES, create_private, encoded, replace, write_new
+from spark_lineage.launch.directory import (
+    APPENDING,
+    FREE_BYTES,
+    NoRegularFileError,
+    create_private,
+    encoded,
+    open_regular,
+    read_small,
+    replace,
+    write_new,
+)
 from spark_lineage.launch.lock import take
 
 TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 _TYPES = TERMINAL | {"START", "RUNNING", "OTHER"}
 MAX_BYTES = 500_000_000
-_BLOCK = 4096
+_BLOCK = _PAGE_BYTES = 4096
 _COUNTED_SECONDS = 300.0
 # How long the end of a run keeps later events of it away, and a file that was never renamed stays.
 _ENDED_SECONDS, _PART_SECONDS = 2 * 24 * 3600.0, 3600.0
 # Streams run for weeks.
 _OPEN_SECONDS = 90 * 24 * 3600.0
 _STAMP = "%Y%m%dT%H%M%S.%f"
-_NAME = re.compile(r"\d{8}T\d{6}\.\d{6}-.*-[A-Z]*-\d{1,12}\.json", re.DOTALL)
+_NAME = re.compile(r"\d{8}T\d{6}\.\d{6}-[!-~]*-[A-Z]*-\d{1,12}\.json")
 _STAMP_LENGTH = len("20260131T120000.123456")
 _TICK = timedelta(microseconds=1)
 # Of an event without a run (``JobEvent``, ``DatasetEvent``).
 _NO_RUN = "none"
 
-Outcome = Literal["waiting", "refused", "sent"]
+Outcome = Literal["waiting", "refused", "sent", "gone"]
 
 
 class SpoolError(Exception):
@@ -156,7 +167,9 @@ class Entry:
     @property
     def put_at(self) -> datetime:
         """When it was put, by the clock of its host; later where that went back."""
-        return datetime.strptime(self.stamp, _STAMP).replace(tzinfo=UTC)
+        with suppress(ValueError):
+            return _time(self.stamp)
+        return datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True)
@@ -201,7 +214,7 @@ class Run:
         """Return a time that comes after the last event, whatever the clock says."""
         now = datetime.now(UTC)
         if self.stamp:
-            now = max(now, datetime.strptime(self.stamp, _STAMP).replace(tzinfo=UTC) + _TICK)
+            now = max(now, _time(self.stamp) + _TICK)
         return now.strftime(_STAMP)
 
 
@@ -219,6 +232,8 @@ class Spool:
         self._dead = directory / "dead"
         self._runs = directory / "runs"
         self._used = directory / ".used"
+        self._added = directory / ".added"
+        self._turn = directory / ".sender"
         self._max_bytes = max_bytes
 
     def put(self, event: Outgoing) -> str | None:
@@ -239,14 +254,33 @@ class Spool:
                     place.unlink()
                     return None
                 _sync(place)
+                self._add(len(event.body))
             except OSError:
                 self._take_back(event.run_id, before, (part, place))
                 raise
             return name
 
+    def note(self, event: Outgoing) -> None:
+        """Remember an event that was sent without being put."""
+        with self._usable():
+            before = self.run(event.run_id)
+            create_private(self._runs)
+            self._note(event, before, before.next_stamp())
+
     def waiting(self) -> Sequence[Entry]:
-        """Return what waits, in the order of sending."""
+        """Return what waits, in the order of sending; of a run that is being put, a later event may be there alone."""
         return self._entries(self.directory)
+
+    def sendable(self) -> Sequence[Entry]:
+        """Return what waits, in the order of sending, and of no event one that was put before it is missing.
+
+        A large directory is read in pieces: what was put first may be missing, and what was put last be there. What was
+        put before anything in a first list is in a second one.
+        """
+        first = self.waiting()
+        last = {entry.run_id: entry for entry in first}
+        again = self.waiting() if first else ()
+        return [entry for entry in again if entry.run_id in last and entry <= last[entry.run_id]]
 
     def dead(self) -> Sequence[Entry]:
         """Return what was refused, oldest first."""
@@ -259,7 +293,7 @@ class Spool:
         """
         for directory in (self.directory, self._dead):
             with self._usable(), suppress(FileNotFoundError):
-                body = (directory / entry.name).read_bytes()
+                body = read_small(directory / entry.name)
                 if len(body) != entry.size:
                     raise SpoolError(f"{directory / entry.name} has {len(body)} bytes, and was put with {entry.size}")
                 return body
@@ -267,8 +301,8 @@ class Spool:
 
     def why(self, entry: Entry) -> str:
         """Return what a backend has answered to a dead event; empty where that is not known."""
-        with self._usable(), suppress(FileNotFoundError):
-            return (self._dead / f"{entry.name}.why").read_text("utf-8", "replace")
+        with suppress(OSError):
+            return read_small(self._dead / f"{entry.name}.why").decode("utf-8", "replace")
         return ""
 
     def job_of(self, entry: Entry) -> str:
@@ -280,8 +314,10 @@ class Spool:
     def remove(self, entry: Entry) -> None:
         """Forget an event that was sent, or that is not to be sent."""
         with self._usable():
-            for place in (self.directory / entry.name, self._dead / entry.name, self._dead / f"{entry.name}.why"):
-                place.unlink(missing_ok=True)
+            (self.directory / entry.name).unlink(missing_ok=True)
+            with suppress(NotADirectoryError):
+                for name in (entry.name, f"{entry.name}.why"):
+                    (self._dead / name).unlink(missing_ok=True)
 
     def refuse(self, entry: Entry, why: str) -> None:
         """Make an event a dead letter, with the reason beside it."""
@@ -298,7 +334,7 @@ class Spool:
 
         One that came before an end of its run which was sent is removed: it would open the run again.
         """
-        retried, stamps = [], {entry.stamp for entry in self.waiting()}
+        retried, stamps = [], {entry.stamp for entry in (*self.waiting(), *self.dead())}
         with self._usable():
             for entry in entries:
                 run = self.run(entry.run_id)
@@ -317,7 +353,9 @@ class Spool:
         with self._usable():
             if (self.directory / name).exists():
                 return "waiting"
-            return "refused" if (self._dead / name).exists() else "sent"
+            if (self._dead / name).exists():
+                return "refused"
+            return "sent" if self.directory.exists() else "gone"
 
     def run(self, run_id: str) -> Run:
         """Return what is remembered of a run; of one that is not known, or where something else is there, nothing."""
@@ -329,6 +367,7 @@ class Spool:
                     raise
             else:
                 event_type, stamp, began, size = text.split(",")
+                _time(stamp)
                 return Run(event_type, stamp, began, int(size))
         return Run()
 
@@ -336,7 +375,29 @@ class Spool:
         """Be the one process that sends, until ``lock.release`` gets the descriptor; None where another one is."""
         with self._usable():
             create_private(self.directory)
-            return take(self.directory / ".sender", flags=os.O_NOFOLLOW)
+            return take(self._turn, flags=os.O_NOFOLLOW)
+
+    def has_turn(self, lock: int) -> bool:
+        """Whether the lock is still that of this spool: somebody may have removed its file, or all."""
+        try:
+            there = self._turn.lstat()
+        except OSError:
+            return False
+        mine = os.fstat(lock)
+        return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
+
+    def begin(self, lock: int, entry: Entry | None) -> None:
+        """Note what is being sent, so that it is known when this process is killed before the answer; None: nothing."""
+        with suppress(OSError):
+            name = entry.name.encode() if entry is not None else b""
+            os.ftruncate(lock, os.pwrite(lock, name, 0))
+
+    def interrupted(self, lock: int) -> Entry | None:
+        """Return what the process before was sending when it was killed, and what still waits."""
+        with suppress(OSError, UnicodeDecodeError):
+            entry = Entry.of(os.pread(lock, _PAGE_BYTES, 0).decode())
+            return entry if entry is not None and (self.directory / entry.name).exists() else None
+        return None
 
     @property
     def pauses(self) -> Pauses:
@@ -355,12 +416,12 @@ class Spool:
         :param is_due: whether they are counted although that was done within the last five minutes
         """
         with self._usable():
-            with suppress(FileNotFoundError, ValueError):
-                if not is_due and time.time() - self._used.stat().st_mtime < _COUNTED_SECONDS:
-                    return int(self._used.read_text() or 0)
+            if not is_due and (used := self._estimate(_COUNTED_SECONDS)) is not None:
+                return used
             if not self.directory.exists():
                 return 0
             used = sum(entry.disk_bytes for entry in (*self.waiting(), *self.dead()))
+            self._added.unlink(missing_ok=True)
             replace(self._used, str(used).encode(), 0o600)
             self.prune()
             return used
@@ -372,10 +433,10 @@ class Spool:
             for run in os.scandir(self._runs):
                 age = now - run.stat(follow_symlinks=False).st_mtime
                 if age > (_ENDED_SECONDS if self.run(run.name).has_ended else _OPEN_SECONDS):
-                    Path(run.path).unlink(missing_ok=True)
+                    _remove(Path(run.path))
             for part in self.directory.glob(".*.part"):
-                if now - part.stat().st_mtime > _PART_SECONDS:
-                    part.unlink(missing_ok=True)
+                if now - part.lstat().st_mtime > _PART_SECONDS:
+                    _remove(part)
 
     def _entries(self, directory: Path) -> list[Entry]:
         with self._usable(), suppress(FileNotFoundError):
@@ -423,9 +484,27 @@ class Spool:
         disk = os.statvfs(self.directory)
         if disk.f_bavail * disk.f_frsize < FREE_BYTES + size:
             raise SpoolError(f"the disk of {self.directory} is nearly full: free some space there")
-        with suppress(FileNotFoundError, ValueError):
-            if int(self._used.read_text()) + size > self._max_bytes:
-                self._make_room(size)
+        if (self._estimate() or 0) + size > self._max_bytes:
+            self._make_room(size)
+
+    def _estimate(self, at_most_seconds: float = float("inf")) -> int | None:
+        """Return how many bytes there are, about; None where they were not counted within some seconds."""
+        with suppress(OSError, ValueError):
+            # A clock may have been set back since.
+            if abs(time.time() - self._used.lstat().st_mtime) < at_most_seconds:
+                used = int(read_small(self._used))
+                with suppress(FileNotFoundError):
+                    used += self._added.lstat().st_size * _BLOCK
+                return used
+        return None
+
+    def _add(self, size: int) -> None:
+        with suppress(OSError):
+            descriptor = open_regular(self._added, APPENDING)
+            try:
+                os.write(descriptor, b"." * -(-size // _BLOCK))
+            finally:
+                os.close(descriptor)
 
     def _make_room(self, size: int) -> None:
         """Remove RUNNING events, for a later event of their run says the same, then dead letters; the oldest first."""
@@ -447,13 +526,28 @@ class Spool:
         try:
             yield
         except OSError as error:
-            raise SpoolError(f"the outbox in {self.directory} cannot be used: {_words(error)}") from error
+            where = error.filename if isinstance(error, NoRegularFileError) else self.directory
+            raise SpoolError(f"the outbox in {where} cannot be used: {_words(error)}") from error
 
 
 def _words(error: OSError) -> str:
     advice = {errno.ENOSPC: "; free some space there", errno.EDQUOT: "; free some space there"}
     advice |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "; may this user write to it?")
     return f"{error.strerror or error}{advice.get(error.errno or 0, '')}"
+
+
+def _time(stamp: str) -> datetime:
+    """Return the time of a stamp.
+
+    :raises ValueError: for a text that is none
+    """
+    return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
+
+
+def _remove(file: Path) -> None:
+    """Remove a file; a directory that somebody has made stays."""
+    with suppress(OSError):
+        file.unlink(missing_ok=True)
 
 
 def _text(run: Run) -> str:

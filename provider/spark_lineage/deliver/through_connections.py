@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,11 @@ from spark_lineage.deliver.connections import destinations_of, for_courier, prof
 from spark_lineage.deliver.outbox import Outbox, drain
 from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.provider_transport import backends_of, provider_backends
-from spark_lineage.deliver.sender import Later, Refused, sender_of
+from spark_lineage.deliver.sender import sender_of
 from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, OUTBOX_FILES, BoundedRun, Deadline
+from spark_lineage.launch.directory import encoded
+from spark_lineage.launch.log import escaped
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import outbox_directory
 
@@ -40,6 +42,7 @@ class _Destination:
     names: list[str] = field(default_factory=list)
     """Those of this task's events in the spool."""
     lost: int = 0
+    why_lost: str = ""
 
 
 class ConnectionSender:
@@ -98,40 +101,53 @@ class ConnectionSender:
         """
         if self._unread:
             self._read_connections()
-        encoded: dict[Profile, Outgoing] = {}
-        is_out_of_reach = False
+        made: dict[Profile, Outgoing] = {}
+        problem = ""
         for name, each in self._known.items():
             with self._guard(f"An event for {name} may be lost", can_fail=False), self._spending():
-                if each.profile not in encoded:
-                    encoded[each.profile] = Outgoing.of(each.profile.encoded(content))
-                event = encoded[each.profile]
+                if each.profile not in made:
+                    made[each.profile] = Outgoing.of(each.profile.encoded(content))
+                event = made[each.profile]
                 try:
-                    if not is_out_of_reach:
-                        if kept := OUTBOX_FILES.use(partial(each.spool.put, event)):
+                    if not problem:
+                        if kept := OUTBOX_FILES.use(partial(self._keep, each.spool, event)):
                             each.names.append(kept)
                         continue
                 except (SpoolError, TimeoutError) as error:
                     # It will not take the events for the others either, so no second wait.
-                    is_out_of_reach = True
-                    self._log.warning("Events are sent without being kept first: %s", redact(str(error)))
-                each.lost += 1
-                _send_directly(each.config, event, min(self._seconds_left, at_most_seconds))
-                each.lost -= 1
+                    problem = redact(str(error))
+                self._send_unkept(each, event, problem, min(self._seconds_left, at_most_seconds))
+
+    def _keep(self, spool: Spool, event: Outgoing) -> str | None:
+        self._outbox.make()
+        return spool.put(event)
+
+    def _send_unkept(self, destination: _Destination, event: Outgoing, problem: str, seconds: float) -> None:
+        """Send an event that cannot be kept, after those of its run: better once, without a second try, than never."""
+        self._log.debug("An event is sent without being kept first: %s", problem)
+        try:
+            _send_directly(destination, event, Deadline(seconds))
+        except Exception as error:
+            self._log.debug("An event is lost: %s", redact(str(error)))
+            destination.lost += 1
+            destination.why_lost = f"{problem}; {redact(str(error))}"
 
     def deliver(self, seconds: float) -> str:
         """Wait until the backends have taken the events, but no longer than this; return what they have not."""
-        counts = Counter[str]()
+        counts, why = Counter[str](), ""
         with self._spending():
             deadline = Deadline(min(seconds, self._seconds_left))
             self._call_all(deadline)
             for name, each in self._known.items():
                 counts["are lost"] += each.lost
+                why = why or each.why_lost
                 with self._guard(f"It is not known what became of the events for {name}", can_fail=False):
                     counts.update(self._outcomes(each, deadline))
         words = {
             "waiting": "wait in the outbox",
             "refused": "were refused, see `spark-lineage outbox list --dead`",
-            "are lost": "are lost",
+            "gone": "are gone from the outbox",
+            "are lost": f"are lost ({escaped(why)})",
         }
         return ", ".join(f"{counts[key]} {text}" for key, text in words.items() if counts[key])
 
@@ -158,7 +174,8 @@ class ConnectionSender:
         if not OUTBOX_FILES.use(lambda: courier.call(destination.spool, destination.config, destination.secrets)):
             # No process may be started here: the same in a thread, as long as the task waits.
             BoundedRun(
-                lambda: drain(destination.spool, sender_of(destination.config), deadline), "spark-lineage-courier"
+                lambda: drain(destination.spool, sender_of(destination.config), deadline, is_wanted=False),
+                "spark-lineage-courier",
             )
 
     def _outcomes(self, destination: _Destination, deadline: Deadline) -> Iterable[str]:
@@ -173,19 +190,28 @@ class ConnectionSender:
         return ["waiting"] * len(destination.names)
 
 
-def _send_directly(config: Mapping[str, Any], event: Outgoing, seconds: float) -> None:
-    """Send an event that cannot be kept: better once, without a second try, than never."""
+def _send_directly(destination: _Destination, event: Outgoing, deadline: Deadline) -> None:
+    """Send an event past the spool.
+
+    :raises Exception: when it is not known that the backend took it
+    """
+    config, spool = destination.config, destination.spool
     if not config:
         raise LookupError("its connection cannot be read")
 
     def send() -> None:
-        sender = sender_of(config)
-        try:
+        # What was put before it goes first, or a run that has ended would begin.
+        before = []
+        with suppress(SpoolError):
+            before = [entry.name for entry in spool.waiting() if entry.run_id == encoded(event.run_id)]
+        if before:
+            courier.call(spool, config, destination.secrets)
+            if "waiting" in courier.wait(spool, before, deadline.seconds_left).values():
+                raise TimeoutError("what was sent before it waits still")
+        with closing(sender_of(config)) as sender:
             sender.send(event)
-        except (Later, Refused) as answer:
-            raise ConnectionError(str(answer)) from None
-        finally:
-            sender.close()
+        with suppress(SpoolError):
+            spool.note(event)
 
-    if not BoundedRun(send, "spark-lineage-unkept").wait(seconds):
-        raise TimeoutError("the backend has not answered in time: this event may be lost")
+    if not BoundedRun(send, "spark-lineage-unkept").wait(deadline.seconds_left):
+        raise TimeoutError("the backend has not answered in time")

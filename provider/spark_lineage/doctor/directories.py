@@ -70,6 +70,12 @@ def check_outbox(setup: Setup) -> Iterator[Finding]:
         )
     if path.is_dir():
         yield from _contents(path)
+    for other in Outbox(path).others():
+        if not os.access(other, os.R_OK | os.X_OK):
+            text = f"{other}, where the events of the user {other.name} wait, cannot be read by this user"
+            yield warning(text, "run the doctor as that user, too (run_as_user)")
+        else:
+            yield from _contents(other)
 
 
 def _room(path: Path, setting: str, consequence: str) -> Iterator[Finding]:

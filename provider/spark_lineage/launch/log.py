@@ -79,7 +79,7 @@ class LineageRequiredError(RuntimeError):
 
 
 class Guard:
-    """Guards the user's task from errors of its lineage; ``log`` gets them.
+    """Guards the user's task from errors of its lineage; ``log`` gets each once.
 
     :param is_required: whether the task asked to fail; asked only when there is trouble, which may be in the settings
     """
@@ -87,6 +87,7 @@ class Guard:
     def __init__(self, is_required: Callable[[], bool], logger: Log) -> None:
         self._is_required = is_required
         self.log = logger
+        self._logged: set[str] = set()
 
     @contextmanager
     def __call__(self, consequence: str, *, can_fail: bool = True) -> Iterator[None]:
@@ -102,7 +103,11 @@ class Guard:
                 if isinstance(error, LineageRequiredError):
                     raise
                 raise LineageRequiredError(f"lineage_required is set, and there is no lineage: {cause}") from None
-            log_trouble(self.log, consequence, error)
+            if (trouble := f"{consequence}: {_cause(error)}") in self._logged:
+                self.log.debug("Again: %s", trouble)
+            else:
+                self._logged.add(trouble)
+                log_trouble(self.log, consequence, error)
 
 
 def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened: Launch | None = None) -> None:

@@ -151,19 +151,19 @@ def lineage_directory(settings: Settings) -> str:
 
 
 def outbox_directory(setting: str) -> Path:
-    """The directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
+    """Return the directory of this user in ``outbox_dir``; empty: in ``spark_lineage_outbox`` in the home of Airflow.
 
     :raises SettingError: for a path that is not absolute: each process would have its own
     """
     if not setting:
         home = os.environ.get("AIRFLOW_HOME") or "~/airflow"
-        return Path(home).expanduser() / "spark_lineage_outbox"
+        return Path(home).expanduser() / "spark_lineage_outbox" / str(os.getuid())
     directory = Path(setting).expanduser()
     if not directory.is_absolute():
         raise SettingError(
             f"outbox_dir {setting!r} is not an absolute path: each process would have an outbox of its own"
         )
-    return directory
+    return directory / str(os.getuid())
 
 
 def jar_cache(env: Mapping[str, str]) -> Path:
@@ -175,6 +175,6 @@ def stand_ins(settings: Settings) -> Mapping[str, str]:
     """Return, by the name of a setting, what counts where it is empty."""
     return {
         "lineage_dir": lineage_directory(settings),
-        "outbox_dir": str(outbox_directory("")),
+        "outbox_dir": str(outbox_directory("").parent),
         "openlineage_jar": DEFAULT_JAR,
     }

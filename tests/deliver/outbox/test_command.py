@@ -15,6 +15,7 @@ import pytest
 from spark_lineage.cli import main
 from spark_lineage.deliver.outbox import Outbox, drain
 from spark_lineage.deliver.sender import sender_of
+from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.launch.bounded_run import Deadline
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def run(outbox: Outbox, capsys: pytest.CaptureFixture[str]) -> Callable[..., tup
 def refused(outbox: Outbox, backend: Any, *contents: bytes) -> list[str]:
     """Have the backend refuse some events, and give their ids."""
     for content in contents:
-        outbox.put("marquez", content)
+        outbox.spool("marquez").put(Outgoing.of(content))
     backend.answer = lambda _: (422, {}, "no schemaURL")
     sender = sender_of(backend.config)
     drain(outbox.spool("marquez"), sender, Deadline(20))
@@ -58,8 +59,8 @@ def test_list_without_an_outbox_makes_none(run: Any, outbox: Outbox) -> None:
 
 def test_list(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
     refused(outbox, backend, event())
-    outbox.put("marquez", event(1, "RUNNING"))
-    outbox.put("other", event(2))
+    outbox.spool("marquez").put(Outgoing.of(event(1, "RUNNING")))
+    outbox.spool("other").put(Outgoing.of(event(2)))
     lines = [line.split("\t") for line in run("list")[1].splitlines()]
     assert [(line[0], line[1], line[3]) for line in lines] == [("marquez", "1", "1"), ("other", "1", "0")]
     assert [line.split("\t")[0] for line in run("list", "--destination", "other")[1].splitlines()] == ["other"]
@@ -73,8 +74,8 @@ def test_list(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
 
 
 def test_flush_by_the_ids_of_connections(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
-    outbox.put("marquez", event())
-    outbox.put("gone", event(1))
+    outbox.spool("marquez").put(Outgoing.of(event()))
+    outbox.spool("gone").put(Outgoing.of(event(1)))
     code, out, err = run("flush")
     assert code == 1
     assert out.splitlines() == ["gone\t0\t1\t0", "marquez\t1\t0\t0"]
@@ -98,7 +99,7 @@ def test_retry_sends_again(run: Any, outbox: Outbox, backend: Any, event: Any) -
 
 def test_retry_throws_away_what_would_open_an_ended_run(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
     (start,) = refused(outbox, backend, event(0, "START", 1))
-    outbox.put("marquez", event(0, "COMPLETE", 2))
+    outbox.spool("marquez").put(Outgoing.of(event(0, "COMPLETE", 2)))
     assert run("flush")[0] == 0
     code, out, err = run("retry", start)
     assert (code, out, err) == (0, "", "0 events are tried again\n")
@@ -108,13 +109,13 @@ def test_retry_throws_away_what_would_open_an_ended_run(run: Any, outbox: Outbox
 def test_drop(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
     refused(outbox, backend, event())
     for number in (1, 2):
-        outbox.put("marquez", event(number))
+        outbox.spool("marquez").put(Outgoing.of(event(number)))
     spool = outbox.spool("marquez")
     first, second = spool.waiting()
     assert run("drop", first.id)[0] == 0
     assert run("drop", first.id)[0] == 1
     assert "1 events are deleted" in run("drop", "--dead")[2]
-    outbox.put("other", event(3))
+    outbox.spool("other").put(Outgoing.of(event(3)))
     run("drop", "--all", "--destination", "other")
     assert (spool.waiting(), outbox.spool("other").waiting()) == ([second], [])
     run("drop", "--all")
@@ -132,11 +133,17 @@ def test_what_makes_no_sense_is_refused(run: Any, wrong: tuple[str, ...]) -> Non
 
 
 def test_an_outbox_that_cannot_be_read_is_said(run: Any, outbox: Outbox, event: Any) -> None:
-    outbox.put("marquez", event())
+    outbox.spool("marquez").put(Outgoing.of(event()))
     (outbox.directory / "marquez" / "dead").write_text("no directory")
-    code, _, err = run("list")
-    assert code == 2
-    assert "cannot be used" in err
+    outbox.spool("other").put(Outgoing.of(event()))
+    code, out, _ = run("list")
+    assert code == 0
+    broken, other = out.splitlines()
+    assert "cannot be used: Not a directory" in broken
+    assert other.startswith("other\t1\t")
+    code, out, err = run("list", "--dead")
+    assert (code, out) == (0, "")
+    assert "cannot be used: Not a directory" in err
 
 
 def environment(tmp_path: Path, **more: str) -> dict[str, str]:
@@ -146,8 +153,8 @@ def environment(tmp_path: Path, **more: str) -> dict[str, str]:
 
 
 def test_the_directory_is_that_of_airflow(tmp_path: Path, backend: Any, event: Any, warm_python: Any) -> None:
-    default = Outbox(tmp_path / "spark_lineage_outbox")
-    default.put("marquez", event())
+    default = Outbox(tmp_path / "spark_lineage_outbox" / str(os.getuid()))
+    default.spool("marquez").put(Outgoing.of(event()))
     done = warm_python.run("-m", "spark_lineage.cli", "outbox", "flush", env=environment(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["marquez\t1\t0\t0"]
@@ -156,7 +163,7 @@ def test_the_directory_is_that_of_airflow(tmp_path: Path, backend: Any, event: A
 
 def test_a_person_gets_a_table(tmp_path: Path, event: Any) -> None:
     outbox = Outbox(tmp_path / "outbox")
-    outbox.put("marquez", event())
+    outbox.spool("marquez").put(Outgoing.of(event()))
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "spark_lineage.cli", "outbox", "list", "--dir", str(outbox.directory)]
     done = subprocess.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from spark_lineage.deliver.spool import Outgoing, Spool
 from spark_lineage.launch.lock import release
 
 WAIT_SECONDS = 30
+RUN = "0190a5b2-7c1e-7d5f-9d4b-{:012x}"
 # Of a courier over HTTP, in MiB.
 MEMORY = 40
 
@@ -106,7 +108,7 @@ def test_call_lives_on_when_the_group_of_the_task_is_killed(spool: Spool, backen
 
 def test_call_after_a_courier_was_killed_sends_the_rest(spool: Spool, backend: Any, event: Any) -> None:
     backend.hangs.set()
-    (name,) = put(spool, event(0))
+    name, end, other = put(spool, event(0), event(0, "COMPLETE", 1), event(1))
     assert courier.call(spool, backend.config)
     until(lambda: backend.came)
     for process_id in couriers(spool):
@@ -114,9 +116,35 @@ def test_call_after_a_courier_was_killed_sends_the_rest(spool: Spool, backend: A
     backend.hangs.clear()
     until(lambda: not couriers(spool))
     assert courier.call(spool, backend.config)
-    assert courier.wait(spool, [name], WAIT_SECONDS) == {name: "sent"}
-    # What a killed one has sent comes again.
-    assert len(backend.came) == 2
+    assert courier.wait(spool, [other], WAIT_SECONDS) == {other: "sent"}
+    # The backend may have taken what was sent and not answered: its run steps aside.
+    assert courier.wait(spool, [name, end], 1) == {name: "waiting", end: "waiting"}
+    assert backend.came == [event(0), event(1)]
+    assert 50 < spool.pauses.seconds_left(RUN.format(0)) <= 60
+
+
+def test_call_with_what_cannot_be_opened_says_why(spool: Spool, event: Any) -> None:
+    names = put(spool, event(0))
+    assert courier.call(spool, {"type": "http", "url": "http://127.0.0.1:1", "verify": "/nowhere.pem"})
+    assert courier.wait(spool, names, WAIT_SECONDS) == {names[0]: "waiting"}
+    assert "the certificates in /nowhere.pem cannot be used" in spool.pauses.why("")
+
+
+def test_call_while_somebody_has_removed_the_spool_leaves_one_that_sends(
+    spool: Spool, backend: Any, event: Any
+) -> None:
+    backend.hangs.set()
+    put(spool, event(0), event(1), event(2))
+    assert courier.call(spool, backend.config)
+    until(lambda: backend.came)
+    (first,) = couriers(spool)
+    shutil.rmtree(spool.directory)
+    backend.hangs.clear()
+    names = put(spool, event(3), event(4))
+    assert courier.call(spool, backend.config)
+    assert set(courier.wait(spool, names, WAIT_SECONDS).values()) == {"sent"}
+    until(lambda: not Path(f"/proc/{first}").exists())
+    assert sorted(backend.came) == sorted([event(0), event(3), event(4)])
 
 
 def test_call_while_the_backend_pauses_starts_nothing(spool: Spool, backend: Any, event: Any) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import shutil
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +17,7 @@ from spark_lineage.deliver.drain import Drain
 from spark_lineage.deliver.outbox import Delivered, Outbox, drain
 from spark_lineage.deliver.pauses import BACKEND, Pauses
 from spark_lineage.deliver.sender import Sender, sender_of
-from spark_lineage.deliver.spool import Outgoing, Spool
+from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.lock import release
 
@@ -28,8 +32,11 @@ def put(spool: Spool, *contents: bytes) -> None:
 def run(spool: Spool, backend: Any) -> Drain:
     """Drain as a courier does."""
     sender = sender_of(backend.config)
-    made = Drain(spool, sender, lambda: False)
+    lock = spool.take_turn()
+    assert lock is not None
+    made = Drain(spool, sender, lock, lambda: False)
     made.run()
+    release(lock)
     sender.close()
     return made
 
@@ -159,11 +166,9 @@ def test_run_with_80_percent_of_500s_loses_nothing(
     events = [event(number, kind, second) for number in range(300) for second, kind in enumerate(("START", "COMPLETE"))]
     put(spool, *events)
     end = time.monotonic() + 300
-    sender = sender_of(backend.config)
     while spool.waiting() and time.monotonic() < end:
-        Drain(spool, sender, lambda: False).run()
+        run(spool, backend)
         time.sleep(0.01)
-    sender.close()
     assert spool.waiting() == spool.dead() == []
     assert len(backend.taken) == len(set(backend.taken)) == 600
     order: dict[str, list[str]] = {}
@@ -243,3 +248,108 @@ def test_sender_of_another_transport_sends_the_same_event(spool: Spool, tmp_path
     sender: Sender = sender_of({"type": "file", "log_file_path": str(path), "append": True})
     assert drain(spool, sender, Deadline(20)) == Delivered(sent=1)
     assert json.loads(path.read_text()) == json.loads(event(0, ours={"käse": [1]}))
+
+
+OLD_SECONDS = 100 * 24 * 3600
+STRANGE = f"20260101T000000.000000-{RUN.format(9)}-START-2.json"
+
+
+def old_directory(place: Path) -> None:
+    place.mkdir(parents=True)
+    os.utime(place, (time.time() - OLD_SECONDS,) * 2)
+
+
+def write(place: Path, text: str) -> None:
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(text)
+
+
+def link(place: Path, target: str) -> None:
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(target)
+
+
+def endless_pause(place: Path) -> None:
+    began = time.clock_gettime(time.CLOCK_BOOTTIME) - 3601
+    write(place, json.dumps({"": {"failures": 1, "began": began, "seconds": 1e300, "why": ""}}))
+
+
+@pytest.mark.parametrize(
+    ("name", "leave"),
+    [
+        (STRANGE, os.mkfifo),
+        (STRANGE, lambda place: link(place, "/dev/zero")),
+        ("runs/x", old_directory),
+        (".x.part", old_directory),
+        ("dead", lambda place: link(place, "/dev/zero")),
+        (".used", lambda place: link(place, "/dev/zero")),
+        (".later", os.mkfifo),
+        (".later", lambda place: write(place, "[" * 100_000)),
+        (".later", endless_pause),
+        ("99999999T999999.999999-x-START-2.json", lambda place: write(place, "{}")),
+        (os.fsdecode(b"20260101T000000.000000-\xff-START-2.json"), lambda place: write(place, "{}")),
+        (f"runs/{RUN.format(0)}", lambda place: link(place, "START,xx,yy,0")),
+    ],
+)
+def test_run_beside_what_a_stranger_left_sends_the_rest(
+    outbox: Outbox, backend: Any, event: Any, name: str, leave: Callable[[Path], None]
+) -> None:
+    spool = outbox.spool("marquez")
+    lock = spool.take_turn()
+    assert lock is not None
+    release(lock)
+    leave(spool.directory / name)
+    put(spool, event(0), event(0, "COMPLETE", 1))
+    run(spool, backend)
+    assert backend.taken == [event(0), event(0, "COMPLETE", 1)]
+    assert len(outbox.destinations()) <= 1
+    assert all(entry.put_at.year >= 1970 for entry in spool.waiting())
+
+
+def test_sendable_of_a_directory_that_is_read_in_pieces_holds_back_what_was_put_last(
+    spool: Spool, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(spool, event(0), event(0, "COMPLETE", 1), event(1), event(1, "COMPLETE", 1))
+    start, end, other, other_end = spool.waiting()
+    # A first list may lack what was put before the rest, and a second one too, of what was put since the first began.
+    lists = iter([[end, other], [start, end, other, other_end]])
+    monkeypatch.setattr(Spool, "waiting", lambda _: next(lists))
+    assert spool.sendable() == [start, end, other]
+
+
+def test_retry_of_a_whole_run_keeps_its_start(spool: Spool, backend: Any, event: Any) -> None:
+    put(spool, event(0), event(0, "COMPLETE", 1))
+    backend.answer = lambda _: (400, {}, "no")
+    run(spool, backend)
+    assert len(spool.dead()) == 2
+    spool.retry(spool.dead())
+    backend.answer = lambda _: (201, {}, "")
+    run(spool, backend)
+    assert backend.taken == [event(0), event(0, "COMPLETE", 1)]
+
+
+def test_put_between_two_counts_holds_the_bound(outbox: Outbox, event: Any) -> None:
+    spool = Spool(outbox.directory / "small", max_bytes=200_000)
+    put(spool, event())
+    spool.count()
+    events = (event(number, "COMPLETE", more="x" * 10_000) for number in range(100))
+    with pytest.raises(SpoolError, match="is full"):
+        put(spool, *events)
+    assert 10 <= len(spool.waiting()) <= 20
+
+
+def test_count_of_a_clock_that_was_ahead_is_made_again(spool: Spool, event: Any) -> None:
+    put(spool, event(1))
+    spool.count()
+    ahead = time.time() + 8 * 24 * 3600
+    os.utime(spool.directory / ".used", (ahead, ahead))
+    put(spool, event(0))
+    (spool.directory / ".added").unlink()
+    assert spool.count(is_due=False) == 2 * 4096
+
+
+def test_outcome_of_a_spool_that_was_removed_is_not_sent(spool: Spool, event: Any) -> None:
+    put(spool, event(0))
+    (entry,) = spool.waiting()
+    shutil.rmtree(spool.directory)
+    assert spool.outcome(entry.name) == "gone"

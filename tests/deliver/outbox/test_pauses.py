@@ -67,3 +67,11 @@ def test_seconds_left_after_the_host_was_started_anew_is_nothing(path: Path, mon
 def test_pauses_that_cannot_be_read_are_none(path: Path, junk: bytes) -> None:
     path.write_bytes(junk)
     assert Pauses(path).seconds_left(BACKEND) == 0
+
+
+@pytest.mark.parametrize("key", [BACKEND, RUN])
+def test_failed_of_a_backend_that_asks_for_no_time_is_as_long_as_ever(path: Path, key: str) -> None:
+    pauses = Pauses(path)
+    seconds = [pauses.failed(key, "503", retry_after=0.0) for _ in range(3)]
+    assert seconds[0] >= 1
+    assert seconds[2] > seconds[0]

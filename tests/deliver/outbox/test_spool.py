@@ -212,7 +212,7 @@ def test_prune_forgets_runs_that_ended_long_ago_and_files_that_were_never_rename
 
 def test_outbox_directory_is_that_of_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_HOME", "/home/airflow")
-    assert str(outbox_directory("")) == "/home/airflow/spark_lineage_outbox"
-    assert str(outbox_directory("/mnt/outbox")) == "/mnt/outbox"
+    assert str(outbox_directory("")) == f"/home/airflow/spark_lineage_outbox/{os.getuid()}"
+    assert str(outbox_directory("/mnt/outbox")) == f"/mnt/outbox/{os.getuid()}"
     with pytest.raises(ValueError, match="not an absolute path"):
         outbox_directory("outbox")
