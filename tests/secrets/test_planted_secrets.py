@@ -18,7 +18,7 @@ from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.secrets import registered_secrets as own_secrets
 from spark_lineage.secrets.redacted_event import encode, redact_event
-from spark_lineage.secrets.redaction import redact, redact_command, redact_error, redact_value
+from spark_lineage.secrets.redaction import redact, redact_command, redact_error, redact_value, remember_values
 from spark_lineage.watch.task_watch import StatusLog
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
@@ -111,7 +111,7 @@ def known_to_their_owner() -> Iterator[None]:
     """What no shape tells."""
     masker.mask_secret(REGISTERED)
     own_secrets.use_patterns([r"ACME-[0-9]{8}"])
-    own_secrets.remember_values({"spark.my.password": REMEMBERED})
+    remember_values({"spark.my.password": REMEMBERED})
     yield
     masker.reset_secrets_masker()
     own_secrets.use_patterns(())

@@ -53,17 +53,18 @@ class Drain:
     @property
     def is_due(self) -> bool:
         """Whether something waits that may be sent now."""
-        if self._pauses.seconds_left(BACKEND):
-            return False
-        return any(not self._pauses.seconds_left(entry.run_id) for entry in self._spool.waiting())
+        return not self._pauses.seconds_left(BACKEND) and bool(self._spool.sendable(self._is_held, 1))
+
+    def _is_held(self, entry: Entry) -> bool:
+        return self._pauses.seconds_left(entry.run_id) > 0
 
     def _send_waiting(self) -> bool:
         """Send what is due now, and return whether there may be more."""
         has_sent, held = False, set[str]()
-        for entry in self._spool.sendable():
+        for entry in self._spool.sendable(self._is_held):
             if self._is_over() or not self._spool.has_turn(self._lock) or self._pauses.seconds_left(BACKEND):
                 return False
-            if entry.run_id in held or self._pauses.seconds_left(entry.run_id):
+            if entry.run_id in held or self._is_held(entry) or self._spool.is_being_put(entry):
                 held.add(entry.run_id)
             elif self._send(entry):
                 has_sent = True

@@ -19,10 +19,11 @@ import errno
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from heapq import nsmallest
 from pathlib import Path
 from typing import Literal
 
@@ -46,7 +47,12 @@ TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 _TYPES = TERMINAL | {"START", "RUNNING", "OTHER"}
 MAX_BYTES = 500_000_000
 _BLOCK = _PAGE_BYTES = 4096
-_COUNTED_SECONDS = 300.0
+_COUNTED_SECONDS, _FULL_SECONDS = 300.0, 5.0
+# How long a process may take between an event and its note.
+_PUTTING_SECONDS = 2.0
+# A hundred thousand names take as much memory as the rest of a courier.
+_MOST_AT_ONCE = 5_000
+_REMEMBERED_RUNS = 10_000
 # How long the end of a run keeps later events of it away, and a file that was never renamed stays.
 _ENDED_SECONDS, _PART_SECONDS = 2 * 24 * 3600.0, 3600.0
 # Streams run for weeks.
@@ -239,26 +245,30 @@ class Spool:
     def put(self, event: Outgoing) -> str | None:
         """Keep an event, and return its name; None for one that is no news. It is on the disk when this returns."""
         with self._usable():
-            before = self.run(event.run_id)
-            if not before.admits(event):
-                return None
             create_private(self._runs)
             self._check_room(len(event.body))
-            stamp = before.next_stamp()
-            name = f"{stamp}-{encoded(event.run_id or _NO_RUN)}-{event.event_type}-{len(event.body)}.json"
-            place, part = self.directory / name, self.directory / f".{name}.{os.getpid()}.part"
-            try:
-                write_new(part, event.body)
-                part.rename(place)
-                if not self._note(event, before, stamp):
-                    place.unlink()
-                    return None
-                _sync(place)
-                self._add(len(event.body))
-            except OSError:
-                self._take_back(event.run_id, before, (part, place))
-                raise
-            return name
+            while (before := self.run(event.run_id)).admits(event):
+                if name := self._put(event, before):
+                    self._add(len(event.body))
+                    return name
+            return None
+
+    def _put(self, event: Outgoing, before: Run) -> str:
+        """Keep an event that is news; return an empty name where another process has begun its run meanwhile."""
+        stamp = before.next_stamp()
+        name = f"{stamp}-{encoded(event.run_id or _NO_RUN)}-{event.event_type}-{len(event.body)}.json"
+        place, part = self.directory / name, self.directory / f".{name}.{os.getpid()}.part"
+        try:
+            write_new(part, event.body)
+            part.rename(place)
+            if not self._note(event, before, stamp):
+                place.unlink(missing_ok=True)
+                return ""
+            _sync(place)
+        except OSError:
+            self._take_back(event.run_id, before, (part, place))
+            raise
+        return name
 
     def note(self, event: Outgoing) -> None:
         """Remember an event that was sent without being put."""
@@ -271,16 +281,26 @@ class Spool:
         """Return what waits, in the order of sending; of a run that is being put, a later event may be there alone."""
         return self._entries(self.directory)
 
-    def sendable(self) -> Sequence[Entry]:
-        """Return what waits, in the order of sending, and of no event one that was put before it is missing.
+    def sendable(self, is_held: Callable[[Entry], bool], most: int = _MOST_AT_ONCE) -> Sequence[Entry]:
+        """Return what waits, in the order of sending, ``most`` at once; nothing that was put before one is missing.
 
         A large directory is read in pieces: what was put first may be missing, and what was put last be there. What was
         put before anything in a first list is in a second one.
+
+        :param is_held: whether an event is not to be sent now
         """
-        first = self.waiting()
+        first = nsmallest(most, (entry for entry in self._scan(self.directory) if not is_held(entry)))
         last = {entry.run_id: entry for entry in first}
-        again = self.waiting() if first else ()
-        return [entry for entry in again if entry.run_id in last and entry <= last[entry.run_id]]
+        if not first:
+            return ()
+        found = [one for one in self._scan(self.directory) if one.run_id in last and one <= last[one.run_id]]
+        return sorted(found)
+
+    def is_being_put(self, entry: Entry) -> bool:
+        """Whether the process that puts an event has not noted it yet: it may take it back."""
+        run = entry.run_id
+        is_noted = run == _NO_RUN or self.run(run).stamp >= entry.stamp
+        return not is_noted and abs((datetime.now(UTC) - entry.put_at).total_seconds()) < _PUTTING_SECONDS
 
     def dead(self) -> Sequence[Entry]:
         """Return what was refused, oldest first."""
@@ -420,17 +440,23 @@ class Spool:
                 return used
             if not self.directory.exists():
                 return 0
-            used = sum(entry.disk_bytes for entry in (*self.waiting(), *self.dead()))
+            places = (self.directory, self._dead)
+            used = sum(entry.disk_bytes for place in places for entry in self._scan(place))
             self._added.unlink(missing_ok=True)
             replace(self._used, str(used).encode(), 0o600)
             self.prune()
             return used
 
     def prune(self) -> None:
-        """Forget runs that ended two days ago, or began long ago, and what was never renamed."""
+        """Forget runs that ended two days ago, or began long ago, and what was never renamed.
+
+        So many that ended last are remembered whatever the clock says: it may be days ahead for an hour.
+        """
         now = time.time()
         with self._usable(), suppress(FileNotFoundError):
-            for run in os.scandir(self._runs):
+            runs = [*os.scandir(self._runs)]
+            oldest = nsmallest(len(runs) - _REMEMBERED_RUNS, runs, key=_changed_at) if runs[_REMEMBERED_RUNS:] else ()
+            for run in oldest:
                 age = now - run.stat(follow_symlinks=False).st_mtime
                 if age > (_ENDED_SECONDS if self.run(run.name).has_ended else _OPEN_SECONDS):
                     _remove(Path(run.path))
@@ -439,26 +465,29 @@ class Spool:
                     _remove(part)
 
     def _entries(self, directory: Path) -> list[Entry]:
-        with self._usable(), suppress(FileNotFoundError):
-            return sorted(entry for found in os.scandir(directory) if (entry := Entry.of(found.name)))
-        return []
+        return sorted(self._scan(directory))
+
+    def _scan(self, directory: Path) -> Iterator[Entry]:
+        """Return the events of a directory, in any order, and few at once in memory."""
+        with self._usable(), suppress(FileNotFoundError), os.scandir(directory) as found:
+            yield from filter(None, (Entry.of(each.name) for each in found))
 
     def _note(self, event: Outgoing, before: Run, stamp: str) -> bool:
-        """Remember an event of a run; return False where another process has put one that makes it no news."""
+        """Remember an event of a run; return False where another process has put the first one meanwhile."""
         if not event.run_id:
             return True
-        note = self._runs / encoded(event.run_id)
-        if not before.event_type:
-            try:
-                # Exclusively: a START that was slow must not take the place of the end.
-                note.symlink_to(_text(before.after(event, stamp)))
-            except FileExistsError:
-                before = self.run(event.run_id)
-                if not before.admits(event):
-                    return False
-            else:
-                return True
-        self._replace(note, before.after(event, stamp))
+        note, after = self._runs / encoded(event.run_id), before.after(event, stamp)
+        if before.event_type:
+            self._replace(note, after)
+            return True
+        try:
+            # Exclusively: a START that was slow must not take the place of the end.
+            note.symlink_to(_text(after))
+        except FileExistsError:
+            if self.run(event.run_id) != before:
+                return False
+            # What lies there is no note.
+            self._replace(note, after)
         return True
 
     def _replace(self, note: Path, run: Run) -> None:
@@ -508,13 +537,17 @@ class Spool:
 
     def _make_room(self, size: int) -> None:
         """Remove RUNNING events, for a later event of their run says the same, then dead letters; the oldest first."""
-        missing = self.count() + size - self._max_bytes
-        for entry in (*(one for one in self.waiting() if one.event_type == "RUNNING"), *self.dead()):
+        # Whatever fits in no more is not counted again for each event that comes.
+        used = self._estimate(_FULL_SECONDS)
+        missing = (self.count() if used is None else used) + size - self._max_bytes
+        has_removed = False
+        for entry in (*sorted(one for one in self._scan(self.directory) if one.event_type == "RUNNING"), *self.dead()):
             if missing <= 0:
                 break
             self.remove(entry)
-            missing -= entry.disk_bytes
-        self.count()
+            missing, has_removed = missing - entry.disk_bytes, True
+        if has_removed:
+            self.count()
         if missing > 0:
             raise SpoolError(
                 f"the outbox in {self.directory} is full: an event of {size} bytes does not fit into {self._max_bytes} "
@@ -542,6 +575,10 @@ def _time(stamp: str) -> datetime:
     :raises ValueError: for a text that is none
     """
     return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
+
+
+def _changed_at(entry: os.DirEntry[str]) -> float:
+    return entry.stat(follow_symlinks=False).st_mtime
 
 
 def _remove(file: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
 from spark_lineage.secrets.redaction import redact, redact_value
+from spark_lineage.secrets.secret_keys import MASK
 from spark_lineage.settings import SECTION, SettingError, Settings
 from spark_lineage.settings.places import Places, option, section, stand_ins
 from spark_lineage.watch.endpoints import ENDPOINT_KEYS, Endpoints
@@ -149,7 +150,9 @@ def _extra(conn_id: str) -> str:
 
 
 def _shown(name: str, value: Any) -> Any:
-    """Return a value as JSON, masked by its key and by its shape."""
+    """Return a value as JSON, masked by its key and by its shape; a pattern of secrets may be one itself."""
+    if name == "redaction_patterns":
+        return [MASK] * len(value) if isinstance(value, list | tuple) else MASK if value else value
     masked: Any = redact_value({name: json.loads(json.dumps(value, default=_path, skipkeys=True))})
     return masked[name]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from spark_lineage.secrets.registered_secrets import mask_own
+from spark_lineage.secrets.registered_secrets import mask_own, remember_texts
 from spark_lineage.secrets.secret_keys import (
     MASK,
     VALUE_OF_PAIR,
@@ -32,6 +32,8 @@ _ROUNDS = 8
 # a text which was cut is not cut again, however long its masks are.
 _LONGEST = 1_000_000
 _KEPT = 250_000
+# Of a value in which secrets are looked for.
+_LONGEST_VALUE, _MOST_SECRETS = 4_000, 4
 # Nothing that OpenLineage knows is nested so deep, and Python has a thousand levels in all.
 _MAX_LEVELS = 200
 # Where it may be cut: no secret with a shape of its own has one of these in it.
@@ -167,6 +169,30 @@ class Redaction:
             # The arguments of a command, perhaps.
             return redact_command(value)
         return [self.value(each, f"{key}[]", level=level, mask=mask, is_secret=is_secret) for each in value]
+
+
+def remember_values(properties: Mapping[str, Any]) -> None:
+    """Mask the values under keys that name secrets in this process from now on, and the secrets in all other values.
+
+    Those are passwords in URLs and in JAAS configurations. Values that are short are not remembered, and one that could
+    be a name (``hive``) is masked where it stands alone: they would tear holes into ordinary text.
+    """
+    texts = {str(key): str(value) for key, value in properties.items()}
+    remember_texts(value for key, value in texts.items() if is_secret_key(key))
+    remember_texts(secret for value in texts.values() for secret in _secrets_in(value))
+
+
+def _secrets_in(text: str) -> Sequence[str]:
+    if len(text) > _LONGEST_VALUE or MASK in text:
+        return ()
+    parts = mask_keyed(mask_shapes(text)).split(MASK)
+    if len(parts) - 1 not in range(1, _MOST_SECRETS + 1):
+        return ()
+    match = re.fullmatch("(.+?)".join(map(re.escape, parts)), text, re.DOTALL)
+    # Of a login the password is what shows up elsewhere.
+    return [
+        part for group in (match.groups() if match is not None else ()) for part in (group, group.partition(":")[2])
+    ]
 
 
 def explain_error(error: BaseException, cause: str) -> None:

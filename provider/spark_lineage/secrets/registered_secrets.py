@@ -12,7 +12,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +35,8 @@ _MASKERS = ("airflow.sdk._shared.secrets_masker", "airflow._shared.secrets_maske
 _NAME = re.compile(
     r"(?:(?:[a-z][a-z0-9+\-]*:)+(?=//))?[^\W\d_]*\d*(?:[-_./ ][^\W\d_]*\d*)*(?::\d{1,5}(?:/[^\W\d_]*\d*)*)?"
 )
+# A word is not alone that is a part of another, or of a path: "s3://landing/orders", "landing-zone", "landing.orders".
+_BEFORE, _BEHIND = re.compile(r"[\w/.-]\Z"), re.compile(r"[\w/-]|\.\w")
 # Shorter values occur in ordinary text.
 _LEAST_REMEMBERED = 6
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -48,14 +50,15 @@ class PatternError(ValueError):
 class _Owner:
     """What this process knows now.
 
-    ``registered`` are the texts that Airflow knows and those ``remembered``, each with whether it could be a name.
+    ``registered`` are the texts that Airflow knows and those ``remembered``, each with whether it could be a name, and
+    whether it is masked only where it stands alone.
     """
 
     def __init__(self) -> None:
         self.given: tuple[Pattern, ...] = ()
         self.section: tuple[Pattern, ...] = ()
         self.remembered: frozenset[str] = frozenset()
-        self.registered: tuple[tuple[str, bool], ...] = ()
+        self.registered: tuple[tuple[str, bool, bool], ...] = ()
         self.generation = 0
         self._section_of: object = self
         self._count = 0
@@ -75,7 +78,7 @@ class _Owner:
         if count != self._count or sets != self._sets:
             self._count, self._sets = count, sets
             known = {_ESCAPED.sub(r"\1", each) for patterns in sets for each in tuple(patterns)}
-            self.registered = _forms(known | self.remembered)
+            self.registered = _forms(known, self.remembered - known)
             self.generation += 1
 
 
@@ -91,20 +94,8 @@ def use_patterns(patterns: Iterable[str]) -> None:
     _owner.generation += 1
 
 
-def remember_values(properties: Mapping[str, Any]) -> None:
-    """Mask the values under keys that name secrets in this process from now on, wherever they show.
-
-    Values that are short, or could be a name (``hive``), are not: they would tear holes into ordinary text.
-    """
-    _owner.remembered |= {
-        value
-        for key, value in ((str(key), str(value)) for key, value in properties.items())
-        if is_secret_key(key) and len(value) >= _LEAST_REMEMBERED and _NAME.fullmatch(value) is None
-    }
-
-
 def remember_texts(texts: Iterable[str]) -> None:
-    """Mask these in this process from now on, wherever they show; those of a connection, which may look like names."""
+    """Mask these in this process from now on, wherever they show; one that could be a name where it stands alone."""
     _owner.remembered |= {text for text in texts if len(text) >= _LEAST_REMEMBERED}
 
 
@@ -151,13 +142,15 @@ def _pattern_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _registered_spans(text: str, *, is_name: bool) -> Iterator[tuple[int, int]]:
-    for secret, can_be_name in _owner.registered:
+    for secret, can_be_name, is_alone in _owner.registered:
         if is_name and can_be_name:
             continue
         position = text.find(secret)
         while position >= 0:
-            yield position, position + len(secret)
-            position = text.find(secret, position + len(secret))
+            end = position + len(secret)
+            if not is_alone or (_BEFORE.search(text, 0, position) is None and _BEHIND.match(text, end) is None):
+                yield position, end
+            position = text.find(secret, end)
 
 
 def _registered_in(module: str) -> set[str]:
@@ -171,16 +164,17 @@ def _registered_in(module: str) -> set[str]:
     return patterns if isinstance(patterns, set) else set()
 
 
-def _forms(secrets: Iterable[str]) -> tuple[tuple[str, bool], ...]:
-    """Return each secret as it is, and as a URL and JSON write it; with whether it could be a name."""
-    forms: dict[str, bool] = {}
-    for secret in secrets:
-        if not is_harmless_value(secret):
-            can_be_name = _NAME.fullmatch(secret) is not None
-            encoded = (quote(secret, "", errors="replace"), quote_plus(secret, errors="replace"))
-            escaped = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-            forms |= dict.fromkeys((secret, *encoded, *escaped), can_be_name)
-    return tuple(sorted(forms.items()))
+def _forms(known: Iterable[str], remembered: Iterable[str]) -> tuple[tuple[str, bool, bool], ...]:
+    """Return each secret as it is, and as a URL and JSON write it; as ``_Owner.registered`` has them."""
+    forms: dict[str, tuple[bool, bool]] = {}
+    for secrets, is_remembered in ((remembered, True), (known, False)):
+        for secret in secrets:
+            if not is_harmless_value(secret):
+                can_be_name = _NAME.fullmatch(secret) is not None
+                encoded = (quote(secret, "", errors="replace"), quote_plus(secret, errors="replace"))
+                escaped = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+                forms |= dict.fromkeys((secret, *encoded, *escaped), (can_be_name, can_be_name and is_remembered))
+    return tuple((form, *how) for form, how in sorted(forms.items()))
 
 
 def compile_pattern(pattern: str) -> Pattern:

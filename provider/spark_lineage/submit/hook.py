@@ -22,8 +22,7 @@ from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.launch.retention import APPLICATION
 from spark_lineage.merge.lineage import Application
-from spark_lineage.secrets.redaction import redact, redact_command
-from spark_lineage.secrets.registered_secrets import remember_values
+from spark_lineage.secrets.redaction import redact, redact_command, remember_values
 from spark_lineage.submit.driver_output import DriverError, LineRedaction, RedactedLog, in_bursts
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, end_processes
 

@@ -14,7 +14,7 @@ from spark_lineage.collect.event_sources import EventSource, source_of
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.launch.log import words_of
-from spark_lineage.secrets.registered_secrets import remember_values
+from spark_lineage.secrets.redaction import remember_values
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:

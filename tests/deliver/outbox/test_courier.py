@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,17 @@ def couriers(spool: Spool) -> list[int]:
     """Return the processes that have the lock of the spool open."""
     found, lock = [], str(spool.directory / ".sender")
     for directory in Path("/proc").glob("[0-9]*/fd"):
-        try:
-            links = [str(link.readlink()) for link in directory.iterdir()]
-        except OSError:
-            continue
-        if lock in links:
-            found.append(int(directory.parent.name))
+        with suppress(OSError):
+            if any(target(link) == lock for link in directory.iterdir()):
+                found.append(int(directory.parent.name))
     return found
+
+
+def target(link: Path) -> str:
+    # It may be closed meanwhile.
+    with suppress(OSError):
+        return str(link.readlink())
+    return ""
 
 
 @pytest.fixture(autouse=True)

@@ -312,9 +312,47 @@ def test_sendable_of_a_directory_that_is_read_in_pieces_holds_back_what_was_put_
     put(spool, event(0), event(0, "COMPLETE", 1), event(1), event(1, "COMPLETE", 1))
     start, end, other, other_end = spool.waiting()
     # A first list may lack what was put before the rest, and a second one too, of what was put since the first began.
-    lists = iter([[end, other], [start, end, other, other_end]])
-    monkeypatch.setattr(Spool, "waiting", lambda _: next(lists))
-    assert spool.sendable() == [start, end, other]
+    lists = iter([[end, other], [other_end, start, end, other]])
+    monkeypatch.setattr(Spool, "_scan", lambda *_: iter(next(lists)))
+    assert spool.sendable(lambda _: False) == [start, end, other]
+
+
+def test_run_leaves_what_is_being_put(spool: Spool, backend: Any, event: Any) -> None:
+    put(spool, event(0, "COMPLETE"), event(1))
+    end, _ = spool.waiting()
+    # As the process that puts it sees it before it has noted it.
+    (spool.directory / "runs" / RUN.format(0)).unlink()
+    run(spool, backend)
+    assert spool.waiting() == [end]
+    # Of one that was killed meanwhile.
+    (spool.directory / end.name).rename(spool.directory / f"20260101T000000.000000{end.name[22:]}")
+    run(spool, backend)
+    assert backend.taken == [event(1), event(0, "COMPLETE")]
+
+
+def test_put_of_two_processes_at_once_keeps_the_order(
+    spool: Spool, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, end = Outgoing.of(event(0)), Outgoing.of(event(0, "COMPLETE", 1))
+    original = Spool._note
+
+    def late(self: Spool, putting: Outgoing, *arguments: Any) -> bool:
+        monkeypatch.setattr(Spool, "_note", original)
+        assert spool.put(first)
+        return original(self, putting, *arguments)
+
+    # The START comes while the end is being put.
+    monkeypatch.setattr(Spool, "_note", late)
+    assert spool.put(end)
+    assert types(spool) == ["START", "COMPLETE"]
+
+
+def test_prune_while_the_clock_is_days_ahead_forgets_no_end(spool: Spool, event: Any) -> None:
+    put(spool, event(0, "COMPLETE"))
+    old = time.time() - 3 * 24 * 3600
+    os.utime(spool.directory / "runs" / RUN.format(0), (old, old), follow_symlinks=False)
+    spool.count()
+    assert spool.put(Outgoing.of(event(0, "RUNNING", 5))) is None
 
 
 def test_retry_of_a_whole_run_keeps_its_start(spool: Spool, backend: Any, event: Any) -> None:

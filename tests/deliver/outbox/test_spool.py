@@ -197,7 +197,9 @@ def test_put_where_nothing_may_be_written_is_an_error_with_advice(tmp_path: Path
         put(Outbox(tmp_path / "outbox").spool("marquez"), event())
 
 
-def test_prune_forgets_runs_that_ended_long_ago_and_files_that_were_never_renamed(spool: Spool, event: Any) -> None:
+def test_prune_forgets_runs_that_ended_long_ago_and_files_that_were_never_renamed(
+    spool: Spool, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(spool, event(0, "COMPLETE"), event(1, "START"), event(2, "COMPLETE"))
     old = (datetime.now(UTC) - timedelta(days=3)).timestamp()
     for number in (0, 1):
@@ -205,6 +207,7 @@ def test_prune_forgets_runs_that_ended_long_ago_and_files_that_were_never_rename
     part = spool.directory / ".x.json.1.part"
     part.write_text("torn")
     os.utime(part, (old, old))
+    monkeypatch.setattr("spark_lineage.deliver.spool._REMEMBERED_RUNS", 1)
     spool.prune()
     assert [spool.run(RUN.format(number)).event_type for number in range(3)] == ["", "START", "COMPLETE"]
     assert not part.exists()

@@ -49,6 +49,8 @@ def main() -> None:
             os.waitpid(child, 0)
         with os.fdopen(reader, "rb") as pipe:
             acknowledged += [list(map(int, line.split())) for line in pipe.read().splitlines()]
+    # What was put and not noted by a process that was killed is held so long.
+    time.sleep(2.1)
     waiting = 0
     for directory in directories:
         waiting += drain(Spool(directory), sender(url), Deadline(60)).waiting
