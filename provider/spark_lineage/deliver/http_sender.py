@@ -6,6 +6,7 @@ import gzip
 import os
 import ssl
 import time
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -38,7 +39,7 @@ _SERVER_ERRORS = range(500, 600)
 # A backend that was sent the event may be slow, and would get it twice; nobody waits for it.
 _ANSWER_SECONDS = 120.0
 # After the status has come: what trickles is not waited for.
-_BODY_SECONDS = 1.0
+_BODY_SECONDS, _PAGE_SECONDS = 1.0, 10.0
 # An idle connection may be closed by then.
 _KEPT_SECONDS = 1.0
 
@@ -59,7 +60,7 @@ class HttpSender:
         is_compressed: bool = False,
     ) -> None:
         self._url = url
-        self._headers = {"Content-Type": "application/json", **headers}
+        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip", **headers}
         self._is_compressed = is_compressed
         if is_compressed:
             self._headers["Content-Encoding"] = "gzip"
@@ -177,13 +178,19 @@ def _described(response: httpx.Response, content: bytes) -> str:
 
 
 def _start_of(response: httpx.Response) -> bytes:
-    """Return the start of a body, as far as it comes at once."""
-    content, end = b"", time.monotonic() + _BODY_SECONDS
+    """Return the start of a body, as far as it comes at once; a page of a login may come late."""
+    is_html = "html" in response.headers.get("Content-Type", "")
+    seconds = _PAGE_SECONDS if is_html and response.status_code in SUCCESSES else _BODY_SECONDS
+    content, end = b"", time.monotonic() + seconds
     # What comes next may take as long as the answer might have.
-    response.request.extensions["timeout"]["read"] = _BODY_SECONDS
+    response.request.extensions["timeout"]["read"] = seconds
     with suppress(httpx.HTTPError):
-        for piece in response.iter_bytes():
+        for piece in response.iter_raw():
             content += piece
             if len(content) >= MAX_BODY_BYTES or time.monotonic() > end:
                 break
+    with suppress(zlib.error):
+        # Where it is what its header says; a few bytes may unpack to any number.
+        if response.headers.get("Content-Encoding") == "gzip":
+            content = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(content, MAX_BODY_BYTES)
     return content[:MAX_BODY_BYTES]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from spark_lineage.launch.log import escaped
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
@@ -24,7 +25,10 @@ _SHOWN_CHARACTERS = 1_000
 _NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429})
 # A backend, or what is in front of it, that has no time.
 _BUSY = 503
-_PAGE = re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE)
+# A byte order mark, an XML declaration and comments may come before it.
+_PAGE = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:(?:<\?xml[^>]*>|<!--.*?-->)\s*)*<(?:!doctype html|html)", re.IGNORECASE | re.DOTALL
+)
 _ADVICE = {
     401: "the credentials are missing or wrong: check the login and the password",
     403: "the credentials do not allow this",
@@ -131,17 +135,23 @@ def is_page(body: bytes) -> bool:
 
 
 def description(url: str, status: int, reason: str, location: str | None, body: bytes) -> str:
-    """Return what is wrong with an answer, and what to do, redacted."""
+    """Return what is wrong with an answer, and what to do, redacted and in one line."""
+    return escaped(redact(_described(url, status, reason, location, body)))
+
+
+def _described(url: str, status: int, reason: str, location: str | None, body: bytes) -> str:
     text = f"{url.partition('?')[0]} answered {status} {reason}".rstrip()
     if status in _REDIRECTS:
         target = (location or "nowhere").partition("?")[0]
-        return redact(f"{text}, a redirect to {target}: give the address that takes events")
+        return f"{text}, a redirect to {target}: give the address that takes events"
     if status in SUCCESSES:
-        return redact(f"{text} with an HTML page, as a login in front of the backend does: no event was accepted")
+        return escaped(
+            redact(f"{text} with an HTML page, as a login in front of the backend does: no event was accepted")
+        )
     advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
     # First what is secret: half of a secret is not found.
     shown = " ".join(redact(body.decode("utf-8", "replace"))[:_SHOWN_CHARACTERS].split())
-    return redact(f"{text}{advice}" + (f" ({shown})" if shown and not is_page(body) else ""))
+    return f"{text}{advice}" + (f" ({shown})" if shown and not is_page(body) else "")
 
 
 def _seconds(retry_after: str) -> float | None:

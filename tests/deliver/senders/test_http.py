@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import socket
 import threading
@@ -68,6 +69,36 @@ def test_every_2xx_is_a_yes(backend, event, status):
 def test_a_login_page_is_no_yes(backend, event):
     backend.answers(200, b"\n<!DOCTYPE html><html>Please log in</html>", Content_Type="text/html")
     assert "with an HTML page, as a login in front of the backend" in str(refused(opened(backend), event))
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        (b"\xef\xbb\xbf<html>", ""),
+        (b"<?xml version='1.0'?>\n<!-- login -->\n<!DOCTYPE html><html>", ""),
+        (gzip.compress(b"<html>log in</html>"), "gzip"),
+        (b"<html>log in</html>", "gzip"),
+    ],
+)
+def test_send_to_a_login_page_however_it_begins_is_no_yes(backend, event, body, encoding):
+    backend.answers(200, body, Content_Type="text/html", **({"Content_Encoding": encoding} if encoding else {}))
+    assert "with an HTML page" in str(refused(opened(backend), event))
+
+
+def test_send_to_a_login_page_that_comes_late_is_no_yes(event):
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n"
+    with trickling(head, b"<html>", pause_seconds=0.3) as url:
+        assert "with an HTML page" in str(refused(remembered({"type": "http", "url": url}), event))
+
+
+def test_send_with_an_answer_that_unpacks_to_a_gigabyte_keeps_its_start(backend, event):
+    backend.answers(422, gzip.compress(b"no " * 10_000_000), Content_Encoding="gzip")
+    assert len(str(refused(opened(backend), event))) < 1_200
+
+
+def test_send_with_control_characters_in_the_answer_escapes_them(backend, event):
+    backend.answers(422, b"\x1b[31mno")
+    assert "\x1b" not in str(refused(opened(backend), event))
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -143,7 +174,7 @@ def test_silence_ends(backend, event, monkeypatch):
 
 
 @contextlib.contextmanager
-def trickling(at_once: bytes, then: bytes = b"") -> Iterator[str]:
+def trickling(at_once: bytes, then: bytes = b"", pause_seconds: float = 0.05) -> Iterator[str]:
     """The address of a server that answers a part at once, and the rest byte by byte for five seconds; then it ends."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
@@ -155,7 +186,7 @@ def trickling(at_once: bytes, then: bytes = b"") -> Iterator[str]:
                 request.read(length)
                 connection.sendall(at_once)
                 for position in range(100 if then else 0):
-                    time.sleep(0.05)
+                    time.sleep(pause_seconds)
                     connection.sendall(then[position % len(then) :][:1])
 
         threading.Thread(target=answer, daemon=True).start()
