@@ -145,9 +145,7 @@ def _described(url: str, status: int, reason: str, location: str | None, body: b
         target = (location or "nowhere").partition("?")[0]
         return f"{text}, a redirect to {target}: give the address that takes events"
     if status in SUCCESSES:
-        return escaped(
-            redact(f"{text} with an HTML page, as a login in front of the backend does: no event was accepted")
-        )
+        return f"{text} with an HTML page, as a login in front of the backend does: no event was accepted"
     advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
     # First what is secret: half of a secret is not found.
     shown = " ".join(redact(body.decode("utf-8", "replace"))[:_SHOWN_CHARACTERS].split())
