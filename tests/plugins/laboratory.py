@@ -63,7 +63,8 @@ if script["event_log"]:
     with open(source, "rb") as stream, open(os.path.join(directory, os.path.basename(source)), "wb") as target:
         target.write(stream.read())
 for line in script["log"]:
-    print(line, flush=True)
+    sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape") + b"\n")
+    sys.stdout.flush()
 while script["until"] and not os.path.exists(script["until"]):
     time.sleep(0.02)
 if script["break_lineage_file"]:

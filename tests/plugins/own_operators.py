@@ -41,6 +41,20 @@ class Own(SparkSubmitOperator):
         super().on_kill()
 
 
+class Failing(SparkSubmitOperator):
+    """Fails while its driver runs."""
+
+    def _get_hook(self) -> Any:
+        hook = super()._get_hook()
+
+        def fail(lines: Any) -> None:
+            next(iter(lines))
+            raise RuntimeError("the disk of the log is full")
+
+        hook._process_spark_submit_log = fail
+        return hook
+
+
 class Patient(SparkSubmitOperator):
     """Waits for something before it submits its job, in another process."""
 

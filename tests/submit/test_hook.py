@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
@@ -287,3 +288,17 @@ def test_a_line_that_only_speaks_of_a_key_hides_nothing_after_it(bench: Any, lin
     assert submitted in outcome.printed
     assert "and more" in outcome.printed
     assert outcome.last["submission"]["external_id"] == "application_1706702400000_0042"
+
+
+def test_submit_of_a_driver_that_prints_no_utf8_succeeds(bench: Any) -> None:
+    outcome = bench.run(lineage=[EVENTS], log=["caf\udce9"])
+    assert outcome.error is None
+    assert "caf\ufffd" in outcome.printed
+
+
+def test_submit_that_fails_while_the_driver_runs_ends_the_driver(bench: Any) -> None:
+    bench.is_by_policy, bench.operator = True, "own_operators:Failing"
+    outcome = bench.run(lineage=[EVENTS], log=["begun"], until="/nowhere")
+    assert "the disk of the log is full" in outcome.error
+    assert "the driver is ended" in outcome.printed
+    assert not psutil.pid_exists(outcome.command["pid"])

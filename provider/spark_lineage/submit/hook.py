@@ -6,6 +6,7 @@ No other module uses their private names (provider 6.3).
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -223,6 +224,10 @@ class HookAdapter:
         self._mark(kwargs)
         try:
             return self._original_submit(application, **kwargs)
+        except Exception:
+            # Upstream fault: whatever fails in this process leaves the driver writing beside the retry.
+            self._end_driver()
+            raise
         finally:
             self._learn_external_id()
             if self.is_killed() and getattr(self.hook, "_kubernetes_driver_pod", None):
@@ -235,6 +240,14 @@ class HookAdapter:
                 # program leaves behind besides is its own affair.
                 program = [application, *map(str, self.hook._application_args or ())]
                 end_processes(self.launch_id, _GRACE_SECONDS, program=program)
+
+    def _end_driver(self) -> None:
+        """End a driver in client mode that still runs."""
+        process: subprocess.Popen[str] | None = self.hook._submit_sp
+        if process is not None and process.poll() is None and self._deploy_mode({}) == "client":
+            self._log.warning("The task fails while its driver still runs: the driver is ended.")
+            end_processes(self.launch_id, _GRACE_SECONDS)
+            process.wait(_GRACE_SECONDS)
 
     def _mark(self, popen: dict[str, Any]) -> None:
         if not self.launch_id:
@@ -256,6 +269,9 @@ class HookAdapter:
             # on_kill came before there was a process.
             process.kill()
         self.on_started(process.pid)
+        if isinstance(process.stdout, io.TextIOWrapper):
+            # Upstream fault: a byte that is not UTF-8 fails the task.
+            process.stdout.reconfigure(errors="replace")
         self._original_log(self._tapped(in_bursts(lines, process.stdout)))
 
     def _tapped(self, lines: Iterator[Any]) -> Iterator[str]:
