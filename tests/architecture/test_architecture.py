@@ -41,7 +41,7 @@ ARROWS = {
     "emit": _LEAVES | {"settings"},
     "deliver": {"add_ons", "emit", "launch", "merge", "secrets", "settings"},
     "atlas": {"cli", "deliver", "launch", "naming", "secrets", "settings"},
-    "notify": _LEAVES | {"settings"},
+    "notify": _LEAVES | {"emit", "settings"},
     "archive": _LEAVES | {"collect", "declare", "emit", "plans"},
     # What the tab shows, from JSON alone.
     "view": set(),
@@ -50,7 +50,7 @@ ARROWS = {
     "doctor": {"cli", "launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
     # What nobody but the table of add-ons names.
     "supervision": {"cli", "collect", "launch", "plans", "settings", "watch"},
-    "cli": _LEAVES | {"add_ons", "settings", "collect", "plans", "emit", "deliver", "notify"},
+    "cli": _LEAVES | {"add_ons", "settings", "collect", "plans", "emit", "deliver"},
     "replay": {"archive", "cli", "deliver", "launch", "secrets"},
     # Its names are texts.
     "add_ons": set(),

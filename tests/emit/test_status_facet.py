@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 from openlineage.client.serde import Serde
 
 from spark_lineage.emit.facets import STATUS_KEY
-from spark_lineage.emit.run_event import run_facets, status_facets
-from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.emit.run_event import run_event, run_facets
+from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
 from spark_lineage.merge.transition import MAX_FAILED, StatusLedger, StatusReport, StatusSummary, StatusTransition
 
@@ -20,8 +21,15 @@ def transition(subject: str = "DRIVER", **more: str) -> StatusTransition:
     return StatusTransition(subject, "driver-1", None, "FAILED", NOW, "standalone master", **more)  # type: ignore[arg-type]
 
 
+def facets_of(state: TaskState, status: StatusSummary) -> dict[str, Any]:
+    """Return the facets that say how a task ended."""
+    run_id = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
+    event = run_event(TaskLineage(state, status=status), None, job_namespace="n", job_name="j", run_id=run_id)
+    return {key: facet for key, facet in (event.run.facets or {}).items() if key in (STATUS_KEY, "errorMessage")}
+
+
 def test_what_is_not_known_is_left_out() -> None:
-    facets = status_facets("COMPLETE", StatusSummary(transitions=(transition(),)))
+    facets = facets_of("COMPLETE", StatusSummary(transitions=(transition(),)))
     assert set(facets) == {STATUS_KEY}
     told = Serde.to_dict(facets[STATUS_KEY])
     assert {key: value for key, value in told.items() if not key.startswith("_")} == {
@@ -40,7 +48,7 @@ def test_what_is_not_known_is_left_out() -> None:
 
 
 def test_an_error_is_told_as_openlineage_does() -> None:
-    facets = status_facets("FAIL", StatusSummary(error="ValueError: password=hunter2 (exit code 1)"))
+    facets = facets_of("FAIL", StatusSummary(error="ValueError: password=hunter2 (exit code 1)"))
     message = Serde.to_dict(facets["errorMessage"])
     assert (message["message"], message["programmingLanguage"]) == ("ValueError: password=*** (exit code 1)", "PYTHON")
     assert Serde.to_dict(facets[STATUS_KEY])["error"] == message["message"]
@@ -55,7 +63,7 @@ def test_no_secret_gets_out() -> None:
         history_url=url,
         logs_url=url,
     )
-    facets = status_facets("FAIL", status)
+    facets = facets_of("FAIL", status)
     assert "hunter2" not in json.dumps([Serde.to_dict(facet) for facet in facets.values()])
 
 
@@ -66,7 +74,7 @@ def test_the_facet_is_bounded_whatever_happens() -> None:
             failed = StatusReport(subject, str(number), "FAILED", NOW, "event log", "app-1", exception="x" * 100_000)  # type: ignore[arg-type]
             ledger.add(failed)
     status = StatusSummary(tuple(ledger.transitions), (("SPARK_JOB", "FAILED", 10_000),))
-    told = Serde.to_dict(status_facets("FAIL", status)[STATUS_KEY])
+    told = Serde.to_dict(facets_of("FAIL", status)[STATUS_KEY])
     assert len(told["transitions"]) == 2 * MAX_FAILED
     assert len(json.dumps(told)) < 40_000
 
@@ -84,7 +92,7 @@ def test_what_the_tasks_of_each_application_did() -> None:
         accumulators=(Accumulator("orders", 3), Accumulator("key token=hunter2", 0.5)),
     )
     status = StatusSummary(numbers=(one, TaskNumbers("", "", "History Server")))
-    first, second = Serde.to_dict(status_facets("FAIL", status)[STATUS_KEY])["applications"]
+    first, second = Serde.to_dict(facets_of("FAIL", status)[STATUS_KEY])["applications"]
     zeros = {"bytesWritten": 0, "memoryBytesSpilled": 0, "diskBytesSpilled": 0}
     assert first == {
         "applicationId": "app-1",
@@ -100,7 +108,7 @@ def test_what_the_tasks_of_each_application_did() -> None:
     }
     tasks = {"finished": 0, "failed": 0, "killed": 0}
     assert second == {"source": "History Server", "tasks": tasks, "bytesRead": 0, "runMillis": 0, "gcMillis": 0} | zeros
-    assert "applications" not in Serde.to_dict(status_facets("FAIL", StatusSummary())[STATUS_KEY])
+    assert "applications" not in Serde.to_dict(facets_of("FAIL", StatusSummary())[STATUS_KEY])
 
 
 def test_lineage_that_nobody_watched_has_no_status() -> None:

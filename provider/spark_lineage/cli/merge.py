@@ -19,6 +19,7 @@ from spark_lineage.cli.terminal import render
 from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.lineage_files import is_lineage_file, is_status_file
 from spark_lineage.emit.child_events import child_events
+from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, local_directory, replace
@@ -26,7 +27,6 @@ from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import identity_of, kept_lineage, state_of
 from spark_lineage.naming.options import Naming, NamingError, naming_from
-from spark_lineage.notify.job_events import redact_lineage
 from spark_lineage.plans.event_log import EventLogError
 from spark_lineage.secrets.redaction import redact_name
 from spark_lineage.settings import Granularity
@@ -97,9 +97,9 @@ def _write(path: Path, content: bytes) -> None:
 
 def _show(arguments: argparse.Namespace) -> int:
     lineage, collector = _merged(arguments)
-    namespace, name = _job(arguments, identity_of(lineage, collector.state))
+    namespace, name = map(redact_name, _job(arguments, identity_of(lineage, collector.state)))
     if arguments.json:
-        job = {"namespace": redact_name(namespace), "name": redact_name(name)}
+        job = {"namespace": namespace, "name": name}
         counts = {"read": collector.counts.read, "set_aside": collector.counts.set_aside}
         print_json({"job": job, "lineage": to_builtins(redact_lineage(lineage)), "lines": counts})
     else:

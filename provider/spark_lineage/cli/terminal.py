@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_lineage.cli.output import printable
+from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.secrets.redaction import redact, redact_dataset
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +44,8 @@ _USUAL_MODES = frozenset({"", "overwrite", "errorifexists"})
 
 
 def render(lineage: TaskLineage, counts: LineCounts, *, job: str, console: Console) -> None:
-    """Print the lineage: a header, a table for each of its parts, and how many lines were read."""
+    """Print the lineage without secrets: a header, a table for each of its parts, and how many lines were read."""
+    lineage = redact_lineage(lineage)
     console.print(Text.assemble((lineage.state, _STATE_STYLES[lineage.state]), "  ", (printable(job), "bold")))
     for application in lineage.applications:
         console.print(_text(_application(application)))
@@ -84,10 +85,10 @@ def _parts(lineage: TaskLineage) -> Iterator[tuple[str, Row, Sequence[Row]]]:
         "Attempted in vain": [f"{each.reason}: {_dataset(each.dataset)}" for each in lineage.attempted],
         "Unconfirmed outputs (success without statistics)": [_dataset(name) for name in lineage.unconfirmed],
         "Unknown outputs (what these commands wrote is not known)": [
-            f"{redact(each.command)}, {_counted(each.count, 'time')}" for each in lineage.unknown
+            f"{each.command}, {_counted(each.count, 'time')}" for each in lineage.unknown
         ],
         "Not read in Spark's plans (columns through it are not known)": [
-            f"{redact(each.part)}, in {_counted(each.count, 'execution')}" for each in lineage.unread
+            f"{each.part}, in {_counted(each.count, 'execution')}" for each in lineage.unread
         ],
     }
     arrows = {"Made from": list(_edges(lineage))}
@@ -157,9 +158,9 @@ def _transformation(transformation: Transformation) -> str:
 
 def _application(application: Application) -> str:
     parts = (
-        application.application_id or redact(application.job_name),
+        application.application_id or application.job_name,
         application.spark_version and f"Spark {application.spark_version}",
-        application.master and redact(application.master),
+        application.master and application.master,
         application.deploy_mode and f"{application.deploy_mode} mode",
         "" if application.is_ended else "no end reported",
     )
@@ -167,7 +168,7 @@ def _application(application: Application) -> str:
 
 
 def _names(dataset: DatasetLineage) -> Row:
-    tables = [redact_dataset(link.name) for link in dataset.symlinks if link.type.upper() == "TABLE"]
+    tables = [link.name for link in dataset.symlinks if link.type.upper() == "TABLE"]
     return _dataset(dataset.dataset), ", ".join(tables) or _UNKNOWN
 
 
@@ -183,13 +184,13 @@ def _statistics(statistics: Statistics | None) -> Row:
 
 
 def _change(change: CatalogChange) -> str:
-    name = redact_dataset(change.name)
+    name = change.name
     if change.previous_name is not None:
-        name = f"{redact_dataset(change.previous_name)} -> {name}"
+        name = f"{change.previous_name} -> {name}"
     details = [_column_change(each) for each in change.columns]
     if change.properties:
         # Keys alone: values can be long, and the event has them.
-        details.append(f"sets {', '.join(redact(key) for key, _ in change.properties)}")
+        details.append(f"sets {', '.join(key for key, _ in change.properties)}")
     if change.is_ignored:
         details.append("ignored: nothing changed")
     elif not change.is_certain:
@@ -210,8 +211,8 @@ def _field(field: SchemaField | None) -> str:
 
 def _dataset(dataset: DatasetName) -> str:
     """Return the dataset as a person writes it: a bare path for files, else namespace and name as one URL."""
-    namespace, name = redact_dataset(dataset.namespace), redact_dataset(dataset.name)
-    return name if namespace == "file" else f"{namespace.rstrip('/')}/{name.lstrip('/')}"
+    namespace, name = dataset.namespace.rstrip("/"), dataset.name
+    return name if namespace == "file" else f"{namespace}/{name.lstrip('/')}"
 
 
 def _text(text: str) -> Text:

@@ -18,6 +18,7 @@ from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFiel
 from openlineage.client.uuid import generate_static_uuid
 
 from spark_lineage.emit.facets import PRODUCER
+from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import input_datasets, job_facets, job_type_facet, output_datasets, run_facets
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, cut
 from spark_lineage.merge.lineage import Action, DatasetLineage, ParentRun, TaskLineage
@@ -70,6 +71,7 @@ def child_events(
 
     Spec: OpenLineage 2-0-2 ``RunEvent``, ``ParentRunFacet`` 1-2-0.
     """
+    lineage = redact_lineage(lineage)
     job: dict[str, Any] = {}
     if found := [Owner(name=owner) for owner in owners]:
         job["ownership"] = OwnershipJobFacet(owners=found, producer=PRODUCER)

@@ -28,7 +28,7 @@ from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDa
 
 from spark_lineage.naming.identity import dataset_type
 from spark_lineage.secrets.redacted_event import sent_name
-from spark_lineage.secrets.redaction import redact, redact_value
+from spark_lineage.secrets.redaction import redact_value
 
 if TYPE_CHECKING:
     from spark_lineage.merge.lineage import (
@@ -210,7 +210,7 @@ def schema_fields(fields: Sequence[SchemaField]) -> list[dict[str, Any]]:
         known(
             name=field.name,
             type=field.type,
-            description=None if field.description is None else redact(field.description),
+            description=field.description,
             fields=schema_fields(field.fields) or None,
         )
         for field in fields
@@ -235,8 +235,8 @@ def _catalog(catalog: Catalog) -> CatalogDatasetFacet:
         framework=catalog.framework,
         type=catalog.type,
         name=catalog.name,
-        metadataUri=None if catalog.metadata_uri is None else redact(catalog.metadata_uri),
-        warehouseUri=None if catalog.warehouse_uri is None else redact(catalog.warehouse_uri),
+        metadataUri=catalog.metadata_uri,
+        warehouseUri=catalog.warehouse_uri,
         source=catalog.source,
         catalogProperties=None,
         producer=PRODUCER,
@@ -269,7 +269,7 @@ def transformations_of(transformations: Sequence[Transformation]) -> dict[str, A
         known(
             type=each.type,
             subtype=each.subtype or None,
-            description=redact(each.description) if each.description else None,
+            description=each.description or None,
             masking=each.masking,
         )
         for each in transformations

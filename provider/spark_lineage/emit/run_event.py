@@ -33,8 +33,8 @@ from spark_lineage.emit.facets import (
     passing,
     schema_fields,
 )
+from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.secrets.redacted_event import event_time, without_controls
-from spark_lineage.secrets.redaction import redact, redact_dataset, redact_value
 
 if TYPE_CHECKING:
     from spark_lineage.launch.line import LineCounts
@@ -56,6 +56,7 @@ def run_event(
     ``eventTime`` is when Spark ended, else when it started, else the epoch; ``run_id`` is a UUID (else ``ValueError``).
     Spec: OpenLineage 2-0-2, ``RunEvent``.
     """
+    lineage = redact_lineage(lineage)
     job_type = job_type_facet("TASK", is_streaming=lineage.is_streaming)
     return RunEvent(
         eventType=EventType(lineage.state),
@@ -132,21 +133,21 @@ def run_facets(lineage: TaskLineage) -> dict[str, Any]:
         (ATTEMPTED_OUTPUTS_KEY, "outputs", [_attempt(each) for each in lineage.attempted]),
         (UNCONFIRMED_OUTPUTS_KEY, "outputs", [named(each) for each in lineage.unconfirmed]),
         (CATALOG_CHANGES_KEY, "changes", [_catalog_change(each) for each in lineage.catalog_changes]),
-        (UNKNOWN_DATASETS_KEY, "commands", [known(command=redact(e.command), count=e.count) for e in lineage.unknown]),
-        (UNREAD_PLANS_KEY, "parts", [known(name=redact(each.part), count=each.count) for each in lineage.unread]),
+        (UNKNOWN_DATASETS_KEY, "commands", [known(command=e.command, count=e.count) for e in lineage.unknown]),
+        (UNREAD_PLANS_KEY, "parts", [known(name=each.part, count=each.count) for each in lineage.unread]),
     )
     facets |= {key: facet(key, **{field: entries}) for key, field, entries in lists if entries}
     return facets if lineage.status is None else facets | status_facets(lineage.state, lineage.status)
 
 
 def _attempt(one: Attempt) -> dict[str, Any]:
-    error = without_controls(redact(one.error))
+    error = without_controls(one.error)
     return known(**named(one.dataset), reason=one.reason, error=error or None)
 
 
 def status_facets(state: TaskState, status: StatusSummary) -> dict[str, Any]:
     """Return how the task ended as far as Spark is concerned, and ``errorMessage`` where the application failed."""
-    error = without_controls(redact(status.error))
+    error = without_controls(status.error)
     ours = facet(
         STATUS_KEY,
         state=state,
@@ -154,9 +155,9 @@ def status_facets(state: TaskState, status: StatusSummary) -> dict[str, Any]:
         counts=[{"subject": subject, "status": one, "count": count} for subject, one, count in status.counts],
         applications=[_numbers(each) for each in status.numbers] or None,
         error=error or None,
-        uiUrl=_redacted(status.ui_url),
-        historyUrl=_redacted(status.history_url),
-        logsUrl=_redacted(status.logs_url),
+        uiUrl=status.ui_url,
+        historyUrl=status.history_url,
+        logsUrl=status.logs_url,
     )
     message = ErrorMessageRunFacet(error, "PYTHON", producer=PRODUCER) if error else None
     return known(**{STATUS_KEY: ours, "errorMessage": message})
@@ -188,14 +189,14 @@ def _entity(dataset: DatasetName) -> dict[str, str]:
 def _application(application: Application) -> dict[str, Any]:
     return known(
         runId=application.run_id,
-        namespace=redact(application.job_namespace),
-        name=redact(application.job_name),
+        namespace=application.job_namespace,
+        name=application.job_name,
         applicationId=application.application_id,
         sparkVersion=application.spark_version,
         openlineageAdapterVersion=application.adapter_version,
-        master=_redacted(application.master),
+        master=application.master,
         deployMode=application.deploy_mode,
-        uiUrl=_redacted(application.ui_url),
+        uiUrl=application.ui_url,
         isEnded=application.is_ended,
     )
 
@@ -208,17 +209,17 @@ def _catalog_change(change: CatalogChange) -> dict[str, Any]:
     return known(
         change=change.change,
         objectType=change.object_type,
-        objectName=redact_dataset(change.name),
+        objectName=change.name,
         **named(change.dataset),
         time=event_time(change.time),
         isCertain=change.is_certain,
         isIgnored=change.is_ignored,
-        previousObjectName=None if change.previous_name is None else redact_dataset(change.previous_name),
+        previousObjectName=change.previous_name,
         columns=columns or None,
         schema=schema_fields(change.schema) or None,
-        properties=redact_value(dict(change.properties)) or None,
+        properties=dict(change.properties) or None,
         catalog=change.catalog or None,
-        database=redact_dataset(change.database) or None,
+        database=change.database or None,
         partitionedBy=list(change.partitioned_by) or None,
     )
 
@@ -226,14 +227,14 @@ def _catalog_change(change: CatalogChange) -> dict[str, Any]:
 def _transition(one: StatusTransition) -> dict[str, Any]:
     return known(
         subject=one.subject,
-        id=redact(one.subject_id),
+        id=one.subject_id,
         newStatus=one.new_status,
         time=event_time(one.time),
         source=one.source,
         oldStatus=one.old_status,
         applicationId=one.application_id or None,
-        detail=without_controls(redact(one.detail))[:_TEXT_LENGTH] or None,
-        exception=without_controls(redact(one.exception))[:_TEXT_LENGTH] or None,
+        detail=without_controls(one.detail)[:_TEXT_LENGTH] or None,
+        exception=without_controls(one.exception)[:_TEXT_LENGTH] or None,
     )
 
 
@@ -250,12 +251,8 @@ def _numbers(one: TaskNumbers) -> dict[str, Any]:
         runMillis=one.run_millis,
         gcMillis=one.gc_millis,
         gcShare=None if one.gc_share is None else round(one.gc_share, 4),
-        accumulators=[{"name": redact(each.label), "value": each.value} for each in one.accumulators] or None,
+        accumulators=[{"name": each.label, "value": each.value} for each in one.accumulators] or None,
     )
-
-
-def _redacted(text: str | None) -> str | None:
-    return None if text is None else redact(text)
 
 
 to_text = json.JSONEncoder(default=_plain).encode

@@ -16,6 +16,7 @@ from openlineage.client.generated.source_code_location_job import SourceCodeLoca
 
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
 from spark_lineage.emit.openlineage_provider import as_meant
+from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import collection_facet, input_datasets, job_facets, output_datasets, run_facets
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, cut, reduction_text
 from spark_lineage.secrets.redaction import redact
@@ -104,6 +105,7 @@ def operator_lineage(
     """
     from airflow.providers.openlineage.extractors import OperatorLineage
 
+    lineage = redact_lineage(lineage)
     made: OperatorLineage[Any, Any] = OperatorLineage(
         inputs=input_datasets(lineage),
         outputs=output_datasets(lineage),

@@ -14,10 +14,11 @@ from urllib.parse import quote
 
 from msgspec import structs
 
+from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.naming.identity import DatasetName, storage_identifier
-from spark_lineage.notify.job_events import application_ids, redact_lineage
+from spark_lineage.notify.job_events import application_ids
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:

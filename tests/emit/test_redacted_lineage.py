@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from spark_lineage.collect.collector import Collector
+from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.merge.lineage import (
     Action,
     Application,
@@ -29,7 +30,6 @@ from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.notify.job_events import redact_lineage
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
