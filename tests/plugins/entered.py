@@ -84,7 +84,8 @@ def trace(file: Path) -> None:
 
     def audit(event: str, arguments: tuple[Any, ...]) -> None:
         if event in _STARTS and sys.getprofile() is enter and (argv := arguments[1]) and argv[0] == sys.executable:
-            keep(_PROCESS, " ".join(map(str, argv)))
+            # A program may be an argument of several lines.
+            keep(_PROCESS, " ".join(" ".join(map(str, argv)).split()))
 
     keep(_BEGUN, str(os.getpid()))
     sys.addaudithook(audit)
