@@ -19,7 +19,7 @@ from recorded import EVENTS, programs
 
 from spark_lineage.launch.line import LineDecoder, LineError
 from spark_lineage.merge.state import LineageState
-from spark_lineage.watch.task_watch import read_transitions
+from spark_lineage.watch.transitions_file import read_transitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

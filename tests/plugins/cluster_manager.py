@@ -44,7 +44,9 @@ class Cluster:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                if self.path.startswith("/ws/v1/node/"):
+                if self.path != "/ws/v1/cluster/info" and "STANDBY" in str(cluster.info):
+                    self.send_error(307)
+                elif self.path.startswith("/ws/v1/node/"):
                     self._send_log(cluster.log or b"")
                 else:
                     self._send(cluster.answer(self.path, on_question))

@@ -96,7 +96,7 @@ def test_where_none_can_be_asked_spark_submit_waits(submit: Callable[..., Any], 
     (dead,) = free_ports(1)
     outcome = submit(f"{HOST}:{dead}" if is_known else "")
     assert (outcome.error, waits(outcome)) == (None, True), outcome.printed
-    why = f"http://{HOST}:{dead} does not answer (ConnectionError: " if is_known else "no ResourceManager is known"
+    why = f"http://{HOST}:{dead} does not answer (http://{HOST}:{dead}" if is_known else "no ResourceManager is known"
     assert f"{WAITS}, and a retry submits it again: {why}" in outcome.printed
     assert "spark_job_id" not in outcome.store
 
@@ -117,7 +117,7 @@ def test_another_server_is_none(submit: Callable[..., Any], managers: Callable[.
 
 
 def test_settings_of_the_status_that_do_not_fit_fail_no_task(submit: Callable[..., Any]) -> None:
-    outcome = submit(extra={"status_timeout_seconds": "soon"})
+    outcome = submit(extra={"driver_unknown_seconds": "soon"})
     assert (outcome.error, waits(outcome)) == (None, True), outcome.printed
 
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dialogues import polled
 from lineage_backends.hadoop import JVM, RESOURCE_MANAGER, hadoop_jars, write_site
 from lineage_backends.processes import free_ports
 
+from spark_lineage.http_client import NoAnswerError
+from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
 
 APPS = "/ws/v1/cluster/apps"
@@ -108,7 +109,7 @@ def test_an_application_that_waits_and_is_killed(processes: Any, urls: list[str]
 
     def waits_for(state: str) -> Callable[[], bool]:
         def is_told() -> bool:
-            reports = manager.poll()
+            reports = polled(manager)
             told.extend((one.subject, one.status) for one in reports)
             assert {one.subject_id for one in reports} == {application_id}
             return bool(reports[-1].detail == state)
@@ -124,18 +125,18 @@ def test_an_application_that_waits_and_is_killed(processes: Any, urls: list[str]
             "WAITING",
             "KILLED",
         ]
-    last = manager.poll()[-1]
+    last = polled(manager)[-1]
     assert re.fullmatch(r"Application \S+ was killed by user tester.*", last.exception)
 
 
 def test_an_application_that_is_refused(processes: Any, urls: list[str]) -> None:
     manager = source(urls, submit(urls[1], "nowhere"), "client")
-    processes.wait_for("the refusal", lambda: manager.poll()[-1].status == "FAILED")
-    last = manager.poll()[-1]
+    processes.wait_for("the refusal", lambda: polled(manager)[-1].status == "FAILED")
+    last = polled(manager)[-1]
     assert (last.subject, last.detail) == ("APPLICATION", "FAILED")
     assert "to unknown queue: nowhere" in last.exception
 
 
 def test_an_application_that_nobody_knows(urls: list[str]) -> None:
     with pytest.raises(NoAnswerError, match=f"{urls[0]}.* HTTP 307; {urls[1]}.* HTTP 404"):
-        source(urls, "application_1_0001").poll()
+        polled(source(urls, "application_1_0001"))

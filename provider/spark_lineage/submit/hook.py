@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -108,6 +109,8 @@ class HookAdapter:
     :param on_learnt: called when ``submission`` has learnt something from the log
     :param on_external_id: called as soon as the id is known by which the provider finds a running job again
     :param has_finished: whether the driver was seen to succeed where it runs
+    :param on_line: called often by the task's own thread, while it waits
+    :param unknown_seconds: for how long nobody may know what a remote driver does
     """
 
     hook: Any
@@ -117,6 +120,8 @@ class HookAdapter:
     on_learnt: Callable[[], None]
     on_external_id: Callable[[str], None]
     has_finished: Callable[[], bool]
+    on_line: Callable[[], object] = lambda: None
+    unknown_seconds: float = 600.0
     submission: Submission = field(default_factory=Submission)
     launch_id: str = ""
     """Marks all processes of a driver on this machine, by which they are ended; none where it is empty."""
@@ -137,6 +142,9 @@ class HookAdapter:
             vars(hook)[name] = partial(_without_curl, getattr(hook, name))
         if hasattr(hook, "_poll_k8s_driver_via_api"):
             hook._poll_k8s_driver_via_api = partial(self._poll_pod, hook._poll_k8s_driver_via_api)
+        self._unknown_since: float | None = None
+        self._keep_on("_start_driver_status_tracking", "_process_spark_status_log", self._status_of_driver)
+        self._keep_on("_start_yarn_application_status_tracking", "_query_yarn_application_status", self._answer_of_yarn)
         vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log)
         vars(hook).update(_mask_cmd=self._mask, _build_spark_submit_command=self._build)
 
@@ -290,11 +298,66 @@ class HookAdapter:
                 submission.logged_ids = tuple(dict.fromkeys((*submission.logged_ids, *logged)))
                 if found := _EVENT_LOG.search(line):
                     submission.event_logs = tuple(dict.fromkeys((*submission.event_logs, found[1])))
+            self.on_line()
             masked = self._redact_line(line)
             self._log.masked_line = masked.strip()
             yield masked
             if submission.external_id is None:
                 self._learn_external_id()
+
+    def _keep_on(self, track: str, ask: str, noted: Callable[..., object]) -> None:
+        """Wrap how the hook follows a remote driver, and how it asks once; the Spark provider 5 may have neither."""
+        if hasattr(self.hook, track) and hasattr(self.hook, ask):
+            found = {
+                track: partial(self._follow, getattr(self.hook, track)),
+                ask: partial(noted, getattr(self.hook, ask)),
+            }
+            vars(self.hook).update(found)
+
+    def _follow(self, track: Callable[..., object], *arguments: Any) -> object:
+        """Follow a remote driver as the hook does, and go on where it gives up.
+
+        Upstream fault (6.3): a master that is away for some seconds, or does not know yet what it has recovered, fails
+        the task, while the driver goes on.
+
+        :raises RuntimeError: when nobody has known for too long what it does
+        """
+        while True:
+            problem = None
+            try:
+                found = track(*arguments)
+            except Exception as error:
+                if self._unknown_since is None or self.is_killed():
+                    raise
+                problem = error
+            if self._unknown_since is None:
+                return found
+            seconds = time.monotonic() - self._unknown_since
+            if seconds > self.unknown_seconds:
+                name = self.submission.external_id
+                text = f"Nobody has known for {seconds:.0f} s what {name} does: its end is not known; it may still run"
+                raise RuntimeError(text) from problem
+            self._log.warning("It is not known what the driver does: %s", problem or "its master has lost sight of it")
+            self.hook._driver_status = None
+            time.sleep(self.hook._status_poll_interval)
+
+    def _status_of_driver(self, process: Callable[[Iterator[Any]], None], lines: Iterator[Any]) -> None:
+        self.hook._driver_status = None
+        process(lines)
+        self._note_answer(is_known=self.hook._driver_status not in {None, "UNKNOWN"})
+
+    def _answer_of_yarn(self, ask: Callable[[str], Any], application_id: str) -> Any:
+        try:
+            answer = ask(application_id)
+        except RuntimeError:
+            self._note_answer(is_known=False)
+            raise
+        self._note_answer(is_known=True)
+        return answer
+
+    def _note_answer(self, *, is_known: bool) -> None:
+        self.on_line()
+        self._unknown_since = None if is_known else self._unknown_since or time.monotonic()
 
     def _poll_pod(self, poll: Callable[[], str | None]) -> str | None:
         """Wait for a pod as the hook does.

@@ -17,7 +17,7 @@ from spark_lineage.submit.deferral import follow_job, run_commands
 from spark_lineage.submit.hook import environment, master_of
 from spark_lineage.task.launching import submitted_with
 from spark_lineage.task.session import DEFERRED, LineageSession
-from spark_lineage.watch.task_watch import redacted
+from spark_lineage.watch.transitions_file import redacted
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook

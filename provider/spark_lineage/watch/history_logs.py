@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from spark_lineage.http_client import NoAnswerError, Request, place_of
+from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError, place_of
 from spark_lineage.watch.spark_api import Application, Environment, application_url
 
 _RUN_ID = "spark.openlineage.applicationRunId"
@@ -37,25 +38,26 @@ class HistoryLogs:
 
     def version(self) -> str:
         """Return the release of Spark that it is of."""
-        return self._client.get_json(f"{self._base_url}/api/v1/version", _Version).spark
+        version: _Version = get_json(self._client, f"{self._base_url}/api/v1/version", _Version)
+        return version.spark
 
     def is_over(self, application_id: str) -> bool:
         """Whether it has read the log of the latest attempt to its end."""
-        attempts = self._client.get_json(self._url(application_id), Application).attempts
+        attempts = get_json(self._client, self._url(application_id), Application).attempts
         return bool(attempts and attempts[0].completed)
 
     def applications_of(self, run_id: str, earliest: float) -> set[str]:
         """Return the applications that were submitted as an OpenLineage run, not before a time in epoch seconds."""
         first = datetime.fromtimestamp(earliest, UTC)
         query = f"?minDate={first:%Y-%m-%dT%H:%M:%S}.000GMT&limit={_MOST_APPLICATIONS}"
-        found = self._client.get_json(f"{self._base_url}/api/v1/applications{query}", list[Application])
+        found = get_json(self._client, f"{self._base_url}/api/v1/applications{query}", list[Application])
         return {one.id for one in found if one.id not in self._others and self._is_of(one, run_id)}
 
     def _is_of(self, application: Application, run_id: str) -> bool:
         attempt = next(iter(application.attempts or ()), None)
         path = f"/{quote(attempt.attempt_id, safe='')}" if attempt is not None and attempt.attempt_id else ""
         try:
-            answer = self._client.get_json(f"{self._url(application.id)}{path}/environment", Environment)
+            answer = get_json(self._client, f"{self._url(application.id)}{path}/environment", Environment)
         except NoAnswerError:
             # One whose log cannot be read hides no other.
             return False
@@ -65,4 +67,5 @@ class HistoryLogs:
 
     def download(self, application_id: str, stream: BinaryIO, most_bytes: int, is_over: Callable[[], bool]) -> None:
         """Write the zip file of the logs of an application, which must not be larger; ``is_over`` ends that."""
-        self._client.save(f"{self._url(application_id)}/logs", stream, most_bytes, is_over)
+        url = f"{self._url(application_id)}/logs"
+        self._client.save(Request(url), stream, most_bytes, is_over)
