@@ -36,7 +36,7 @@ ARROWS = {
     "inject": {"declare", "http_client", "launch", "secrets", "settings"},
     "submit": {"http_client", "inject", "launch", "merge", "secrets"},
     "plans": {"launch", "merge", "naming", "secrets"},
-    "collect": {"declare", "http_client", "launch", "merge", "plans"},
+    "collect": {"declare", "http_client", "launch", "merge", "plans", "watch"},
     "receiver": {"cli", "collect", "launch"},
     "watch": {"http_client", "launch", "merge", "secrets", "settings"},
     "emit": _LEAVES | {"settings"},

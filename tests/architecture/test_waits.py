@@ -69,7 +69,7 @@ FILES = {
     ),
     "spark_lineage.launch.lock": "`LINEAGE_FILES`, threads that deliver; its lock has its own time",
     "spark_lineage.collect.received_events": "the follower's thread, which `task.collecting` bounds; recovery",
-    "spark_lineage.watch.transitions_file": "the follower's thread, and bounded runs",
+    "spark_lineage.watch.status_monitor": "the follower's thread, and bounded runs",
     "spark_lineage.submit.hook": "its digest is called by `last_end` alone, which is bounded",
     "spark_lineage.watch.endpoints": "what Kubernetes mounts, and files that the connection names",
     "spark_lineage.http_client": "a folder of certificates, once for each server",

@@ -143,13 +143,13 @@ def test_listeners_are_told_the_end_of_the_event_where_lineage_is_required_and_n
 def test_listeners_are_told_that_the_task_fails_though_its_driver_has_finished(bench: Any) -> None:
     path = bench.root / "notified.ndjson"
     bench.env["AIRFLOW__SPARK_LINEAGE__NDJSON_LISTENER_PATH"] = str(path)
-    # The provider gives up at the first answer; the next is for the last question.
-    outcome = standalone(bench, ["UNKNOWN", "FINISHED"], lineage=[EVENTS], lineage_listeners=NDJSON)
-    assert "exited with status UNKNOWN" in outcome.error
+    # The second answer is one too many; the next is for the last question.
+    outcome = standalone(bench, ["UNKNOWN", "UNKNOWN", "FINISHED"], lineage=[EVENTS], lineage_listeners=NDJSON)
+    assert "its end is not known; it may still run" in outcome.error
     assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "COMPLETE"
     last = json.loads(path.read_text().splitlines()[-1])
     assert (last["subject"], last["new_status"]) == ("TASK", "FAILED")
-    assert "exited with status UNKNOWN" in last["exception"]
+    assert "its end is not known; it may still run" in last["exception"]
 
 
 def test_listeners_of_a_retry_are_told_with_what_the_job_runs(bench: Any) -> None:

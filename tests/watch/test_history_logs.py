@@ -15,6 +15,7 @@ from recordings import recorded
 
 from spark_lineage.collect.bringing import CUT_OFF, Bringing
 from spark_lineage.collect.collector import Collector, DirectoryCollector, FollowedEventLogs
+from spark_lineage.collect.history_log import HistoryLogs
 from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.launch import Launch
@@ -23,7 +24,6 @@ from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.history_logs import HistoryLogs
 from spark_lineage.watch.spark_api import Application
 
 LOG = logging.getLogger(__name__)

@@ -17,6 +17,7 @@ from msgspec import structs
 
 from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.directory import TRANSITIONS_FILE, open_regular
+from spark_lineage.launch.launch import read_transitions
 from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import StatusReport, StatusTransition
 from spark_lineage.watch import status_monitor
@@ -24,7 +25,6 @@ from spark_lineage.watch.dialect import Dialect, Dialogue, Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_monitor import StatusMonitor
-from spark_lineage.watch.transitions_file import read_transitions
 
 LIMIT_SECONDS = 30
 NOW = datetime(2026, 1, 1, 12, 0, 0, 1000, tzinfo=UTC)
@@ -433,7 +433,7 @@ def test_a_file_that_hangs_holds_nobody_up(tmp_path: Path, monkeypatch: pytest.M
         is_back.wait(60)
         return open_regular(*arguments)
 
-    monkeypatch.setattr("spark_lineage.watch.transitions_file.open_regular", waiting)
+    monkeypatch.setattr("spark_lineage.launch.directory.open_regular", waiting)
     told: list[StatusTransition] = []
     log = monitor(tmp_path, told.append)
     log.report(driver("SUBMITTED"))

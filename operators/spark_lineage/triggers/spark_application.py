@@ -14,14 +14,13 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow.utils.state import TaskInstanceState
 from asgiref.sync import sync_to_async
 
-from spark_lineage.launch.launch import Launch, stored_launch
+from spark_lineage.launch.launch import Launch, redacted, stored_launch
 from spark_lineage.merge.transition import StatusLedger
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import Places
 from spark_lineage.watch.dialect import Dialect, Known, converse_async, pause_seconds
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources, driver_end, kill_driver
-from spark_lineage.watch.transitions_file import redacted
 
 TIMEOUT = "TIMEOUT"
 """The status where the driver has not ended when the task has to."""

@@ -13,8 +13,9 @@ from msgspec import Struct, structs
 from spark_lineage.collect.bringing import Bringing
 from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.collect.event_sources import source_of
+from spark_lineage.collect.history_log import HistoryLogs
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline
-from spark_lineage.launch.launch import TryEnd, application_ids
+from spark_lineage.launch.launch import TryEnd, application_ids, read_transitions
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.merge.lineage import TaskLineage, TaskState
@@ -25,10 +26,8 @@ from spark_lineage.naming.options import DEFAULT_NAMING
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.history_logs import HistoryLogs
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_monitor import StatusMonitor
-from spark_lineage.watch.transitions_file import read_transitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

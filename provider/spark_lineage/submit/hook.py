@@ -50,13 +50,17 @@ _OF_THE_RUN = re.compile(
 )
 _TEMPLATE = re.compile(r"\{[{%]")
 _CURL = "/usr/bin/curl"
-# Prints an answer as curl does: of the URL, to the method.
+# Prints an answer as curl does: of the URL, to the method. Of too many failures the hook would make an end.
 _ASK = """
 import sys
 from urllib.request import Request, urlopen
 url, method = sys.argv[1:]
-with urlopen(Request(url, b"" if method == "POST" else None, method=method), timeout=30) as answer:
-    print(answer.read().decode())
+try:
+    with urlopen(Request(url, b"" if method == "POST" else None, method=method), timeout=30) as answer:
+        print(answer.read().decode())
+except OSError as error:
+    print(error)
+    sys.exit(method == "POST")
 """
 # Larger programs are known by their size.
 _MAX_PROGRAM_BYTES = 32 * 1024 * 1024
@@ -143,8 +147,12 @@ class HookAdapter:
         if hasattr(hook, "_poll_k8s_driver_via_api"):
             hook._poll_k8s_driver_via_api = partial(self._poll_pod, hook._poll_k8s_driver_via_api)
         self._unknown_since: float | None = None
-        self._keep_on("_start_driver_status_tracking", "_process_spark_status_log", self._status_of_driver)
-        self._keep_on("_start_yarn_application_status_tracking", "_query_yarn_application_status", self._answer_of_yarn)
+        for name, ask in (
+            ("_process_spark_status_log", self._status_of_driver),
+            ("_query_yarn_application_status", self._answer_of_yarn),
+        ):
+            if hasattr(hook, name):
+                vars(hook)[name] = partial(ask, getattr(hook, name))
         vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log)
         vars(hook).update(_mask_cmd=self._mask, _build_spark_submit_command=self._build)
 
@@ -305,59 +313,46 @@ class HookAdapter:
             if submission.external_id is None:
                 self._learn_external_id()
 
-    def _keep_on(self, track: str, ask: str, noted: Callable[..., object]) -> None:
-        """Wrap how the hook follows a remote driver, and how it asks once; the Spark provider 5 may have neither."""
-        if hasattr(self.hook, track) and hasattr(self.hook, ask):
-            found = {
-                track: partial(self._follow, getattr(self.hook, track)),
-                ask: partial(noted, getattr(self.hook, ask)),
-            }
-            vars(self.hook).update(found)
-
-    def _follow(self, track: Callable[..., object], *arguments: Any) -> object:
-        """Follow a remote driver as the hook does, and go on where it gives up.
+    def _status_of_driver(self, process: Callable[[Iterator[Any]], None], lines: Iterator[Any]) -> None:
+        """Take what a standalone master says of a driver.
 
         Upstream fault (6.3): a master that is away for some seconds, or does not know yet what it has recovered, fails
         the task, while the driver goes on.
-
-        :raises RuntimeError: when nobody has known for too long what it does
         """
-        while True:
-            problem = None
-            try:
-                found = track(*arguments)
-            except Exception as error:
-                if self._unknown_since is None or self.is_killed():
-                    raise
-                problem = error
-            if self._unknown_since is None:
-                return found
-            seconds = time.monotonic() - self._unknown_since
-            if seconds > self.unknown_seconds:
-                name = self.submission.external_id
-                text = f"Nobody has known for {seconds:.0f} s what {name} does: its end is not known; it may still run"
-                raise RuntimeError(text) from problem
-            self._log.warning("It is not known what the driver does: %s", problem or "its master has lost sight of it")
-            self.hook._driver_status = None
-            time.sleep(self.hook._status_poll_interval)
-
-    def _status_of_driver(self, process: Callable[[Iterator[Any]], None], lines: Iterator[Any]) -> None:
         self.hook._driver_status = None
         process(lines)
-        self._note_answer(is_known=self.hook._driver_status not in {None, "UNKNOWN"})
+        if self.hook._driver_status in {None, "UNKNOWN"}:
+            self._note_unknown(self.hook._driver_status or "its master does not answer")
+            self.hook._driver_status = None
+        else:
+            self._unknown_since = None
 
     def _answer_of_yarn(self, ask: Callable[[str], Any], application_id: str) -> Any:
-        try:
-            answer = ask(application_id)
-        except RuntimeError:
-            self._note_answer(is_known=False)
-            raise
-        self._note_answer(is_known=True)
-        return answer
+        """Return what YARN says; the same fault, of a ResourceManager that is away for two minutes."""
+        while True:
+            try:
+                answer = ask(application_id)
+            except RuntimeError as error:
+                self._note_unknown(error)
+                time.sleep(self.hook._status_poll_interval)
+            else:
+                self.on_line()
+                self._unknown_since = None
+                return answer
 
-    def _note_answer(self, *, is_known: bool) -> None:
+    def _note_unknown(self, problem: object) -> None:
+        """Note that nobody knows what a remote driver does.
+
+        :raises RuntimeError: when that has lasted for too long
+        """
         self.on_line()
-        self._unknown_since = None if is_known else self._unknown_since or time.monotonic()
+        now = time.monotonic()
+        tell = self._log.warning if self._unknown_since is None else self._log.debug
+        tell("It is not known what the driver does: %s", problem)
+        self._unknown_since = self._unknown_since or now
+        if now - self._unknown_since >= self.unknown_seconds:
+            text = f"Nobody has known for {self.unknown_seconds:g} s what the driver does ({problem})"
+            raise LookupError(f"{text}: its end is not known; it may still run")
 
     def _poll_pod(self, poll: Callable[[], str | None]) -> str | None:
         """Wait for a pod as the hook does.

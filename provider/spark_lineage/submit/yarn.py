@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from spark_lineage.http_client import NoAnswerError
@@ -27,17 +27,13 @@ _UNKNOWN = (
 _OTHER_SHAPE = (LookupError, TypeError, AttributeError)
 
 
-class ResourceManagers(Protocol):
-    """Where the ResourceManagers are, and how they are asked; methods raise ``NoAnswerError``."""
+class ResourceManagers(NamedTuple):
+    """Where the ResourceManagers are; ``get`` returns JSON, both functions raise ``NoAnswerError``."""
 
     urls: Sequence[str]
+    get: Callable[[str], Any]
+    kill: Callable[[str], object]
     is_anonymous: bool
-
-    def get(self, url: str) -> Any:
-        """Return JSON."""
-
-    def kill(self, application_id: str) -> object:
-        """Have the active one end an application."""
 
 
 def track_on_yarn(

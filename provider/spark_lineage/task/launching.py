@@ -147,10 +147,12 @@ class LaunchHandle:
             follow_pod(hook, lambda driver_id: sources().kill(driver_id))
         if not is_yarn_cluster(hook):
             return
-        from spark_lineage.submit.yarn import application_of, track_on_yarn
+        from spark_lineage.submit.yarn import ResourceManagers, application_of, track_on_yarn
 
-        def find(env: Mapping[str, str]) -> _ResourceManagers:
-            return _ResourceManagers(sources(yarn_urls=resource_managers(env)))
+        def find(env: Mapping[str, str]) -> ResourceManagers:
+            found = sources(yarn_urls=resource_managers(env))
+            get, endpoints = partial(get_json, found.client), found.endpoints
+            return ResourceManagers(endpoints.yarn_urls, get, found.kill, endpoints.access.is_anonymous)
 
         store = self._context.get("task_state_store")
         has_earlier_job = store is not None and bool(store.get(self._external_id_key))
@@ -179,16 +181,6 @@ class LaunchHandle:
             ours = {"try_number": ti.try_number, "run_id": str(lineage_run_id(ti)), "is_closed": False}
             self.launch = structs.replace(launch, **ours, event_conn_ids=event_conn_ids)
         return self.launch
-
-
-class _ResourceManagers:
-    """Those of a connection, asked as it says; the protocol is ``spark_lineage.submit.yarn.ResourceManagers``."""
-
-    def __init__(self, sources: Sources) -> None:
-        self.urls = sources.endpoints.yarn_urls
-        self.is_anonymous = sources.endpoints.access.is_anonymous
-        self.get = partial(get_json, sources.client)
-        self.kill = sources.kill
 
 
 def lineage_properties(context: Context, settings: Settings) -> LineageProperties:

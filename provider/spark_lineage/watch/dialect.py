@@ -163,6 +163,8 @@ class Dialect:
     page = ""
     """Where the server that answers shows an application to people, with ``{}`` for its id; empty: nowhere."""
     answered_url = ""
+    is_unknown_the_end = False
+    """Whether a driver that it does not know has ended."""
 
     def __init__(self, endpoints: Endpoints, known: Known) -> None:
         self.endpoints = endpoints

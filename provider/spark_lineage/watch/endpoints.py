@@ -75,7 +75,7 @@ class Endpoints:
         self._host = "" if status is None else _host(status)
         self.access = self.kubernetes_access = Access() if status is None else _access(status)
         self._seconds = ANSWER_SECONDS if status is None else _extra(status, "timeout", number) or ANSWER_SECONDS
-        if self.access.is_anonymous:
+        if self.kubernetes_api_url and self.access.is_anonymous:
             self.kubernetes_access = _in_cluster(self.access, self.kubernetes_api_url)
 
     def client(self) -> HttpClient:

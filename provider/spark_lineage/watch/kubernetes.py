@@ -60,6 +60,7 @@ class Kubernetes(Dialect):
     """
 
     name = "Kubernetes"
+    is_unknown_the_end = True
     _application_id: str | None = None
     _container: str | None = None
     _last_line = b""

@@ -15,10 +15,7 @@ from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport, StatusSummary
 from spark_lineage.watch.dialect import Dialect, Dialogue, Known, converse
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.kubernetes import Kubernetes
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer
-from spark_lineage.watch.standalone import StandaloneMaster, StandaloneSubmissions
-from spark_lineage.watch.yarn import YarnResourceManager
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +109,7 @@ def driver_end(managers: Sequence[Dialect], ledger: StatusLedger) -> Dialogue[St
         last = next((one for one in reversed(reports) if one.subject == "DRIVER"), None)
         if last is not None:
             # A deleted pod reports nothing more.
-            is_gone = last.status == "UNKNOWN" and source.name == Kubernetes.name
+            is_gone = last.status == "UNKNOWN" and source.is_unknown_the_end
             return last if last.status in ENDED or is_gone else None
     raise NoAnswerError("; ".join(words) or "the connection names no server that knows it", http_status)
 
@@ -134,10 +131,18 @@ def kill_driver(managers: Sequence[Dialect], driver_id: str) -> Dialogue[None]:
 
 
 def _managers(endpoints: Endpoints) -> list[type[Dialect]]:
-    is_cluster = endpoints.is_cluster
+    # A task imports those of its own cluster.
     if endpoints.master.startswith("spark://"):
-        return [StandaloneSubmissions, StandaloneMaster] if is_cluster else [StandaloneMaster]
+        from spark_lineage.watch.standalone import StandaloneMaster, StandaloneSubmissions
+
+        return [StandaloneSubmissions, StandaloneMaster] if endpoints.is_cluster else [StandaloneMaster]
     if endpoints.master.startswith("yarn") and endpoints.yarn_urls:
+        from spark_lineage.watch.yarn import YarnResourceManager
+
         return [YarnResourceManager]
-    # In client mode the driver is no pod.
-    return [Kubernetes] if endpoints.master.startswith("k8s://") and is_cluster else []
+    if endpoints.master.startswith("k8s://") and endpoints.is_cluster:
+        # In client mode the driver is no pod.
+        from spark_lineage.watch.kubernetes import Kubernetes
+
+        return [Kubernetes]
+    return []

@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import json, structs
 
 from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun, Deadline
+from spark_lineage.launch.directory import TRANSITIONS_FILE, append_private
+from spark_lineage.launch.launch import read_transitions, redacted
 from spark_lineage.launch.log import Log, log_trouble
 from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import (
@@ -29,9 +31,9 @@ from spark_lineage.merge.transition import (
 )
 from spark_lineage.watch.dialect import Dialect, converse
 from spark_lineage.watch.sources import Sources
-from spark_lineage.watch.transitions_file import append_transitions, read_transitions
 
 log = logging.getLogger(__name__)
+_encoder = json.Encoder()
 _AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
 _LEAST_SECONDS, _STOP_SECONDS = 0.05, 0.8
 _PROGRESS_SECONDS = 60.0
@@ -183,7 +185,12 @@ class StatusMonitor:
         with self._writing:
             with self._lock:
                 transitions, self._unwritten = self._unwritten, []
-            append_transitions(self._directory, transitions)
+            lines = _encoder.encode_lines(map(redacted, transitions))
+            try:
+                if lines and self._directory.is_dir():
+                    append_private(self._directory / TRANSITIONS_FILE, [lines])
+            except OSError as error:
+                log.debug("A transition is not on disk: %s", error)
 
     def flush(self, deadline: Deadline | float) -> None:
         """Write down what is new, as long as there is time: the disk may hang."""
