@@ -323,6 +323,8 @@ def _check(response: httpx.Response, url: str) -> None:
     if status not in _SUCCESSES:
         target = origin_of(location := response.headers.get("Location", ""))
         text = f"{place_of(url)} answered HTTP {status}{target and f', a redirect to {target}'}"
+        if "negotiate" in response.headers.get("WWW-Authenticate", "").lower():
+            text += ", and asks for a ticket of Kerberos"
         raise NoAnswerError(text, status, location)
 
 

@@ -5,22 +5,25 @@ What they say of programs that run is in ``test_yarn``, in the words of a Resour
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import socket
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dialogues import polled
+from dialogues import http_connection, polled
+from lineage_backends.fixtures import or_skip
 from lineage_backends.hadoop import JVM, RESOURCE_MANAGER, hadoop_jars, write_site
+from lineage_backends.kdc import Kdc, kdc
 from lineage_backends.processes import free_ports
 
-from spark_lineage.http_client import NoAnswerError
-from spark_lineage.watch.dialect import Known
+from spark_lineage.http_client import NoAnswerError, Request
+from spark_lineage.watch.dialect import Known, get_json
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 
@@ -33,17 +36,19 @@ pytestmark = [pytest.mark.spark, pytest.mark.truth]
 def start(processes: Any, spark_env: dict[str, str]) -> Callable[..., str]:
     """Starts a ResourceManager and gives its address."""
 
-    def start(name: str, *, is_standby: bool) -> str:
+    def start(name: str, *, is_standby: bool, realm: Kdc | None = None) -> str:
         conf: Path = processes.folder / name
-        authentication = "hadoop.http.authentication"
+        login, options = {"type": "simple", "simple.anonymous.allowed": "true"}, list(JVM)
+        if realm is not None:
+            login = {"type": "kerberos", "kerberos.principal": realm.principal, "kerberos.keytab": str(realm.keytab)}
+            options.append(f"-Djava.security.krb5.conf={realm.config}")
         write_site(
             conf,
             "core-site",
             {
                 "hadoop.tmp.dir": str(conf / "data"),
                 "hadoop.http.filter.initializers": "org.apache.hadoop.security.AuthenticationFilterInitializer",
-                f"{authentication}.type": "simple",
-                f"{authentication}.simple.anonymous.allowed": "true",
+                **{f"hadoop.http.authentication.{key}": value for key, value in login.items()},
             },
         )
         queues = {"root.queues": "default", "root.default.capacity": "100"}
@@ -61,8 +66,8 @@ def start(processes: Any, spark_env: dict[str, str]) -> Callable[..., str]:
             addresses |= {f"{prefix}.ha.rm-ids": "rm1,rm2", f"{prefix}.ha.id": "rm1", f"{prefix}.cluster-id": "test"}
         write_site(conf, "yarn-site", {f"{prefix}.bind-host": "127.0.0.1", **addresses})
         class_path = os.pathsep.join([str(conf), f"{hadoop_jars()}/*"])
-        processes.start(name, ["java", *JVM, "-cp", class_path, RESOURCE_MANAGER], spark_env)
-        url = f"http://127.0.0.1:{ports[0]}"
+        processes.start(name, ["java", *options, "-cp", class_path, RESOURCE_MANAGER], spark_env)
+        url = f"http://{'127.0.0.1' if realm is None else 'localhost'}:{ports[0]}"
 
         def is_up() -> bool:
             with socket.socket() as probe:
@@ -72,6 +77,13 @@ def start(processes: Any, spark_env: dict[str, str]) -> Callable[..., str]:
         return url
 
     return start
+
+
+@pytest.fixture(scope="module")
+def realm() -> Iterator[Kdc]:
+    """A realm of Kerberos."""
+    with or_skip(kdc()) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -140,3 +152,26 @@ def test_an_application_that_is_refused(processes: Any, urls: list[str]) -> None
 def test_an_application_that_nobody_knows(urls: list[str]) -> None:
     with pytest.raises(NoAnswerError, match=f"{urls[0]}.* HTTP 307; {urls[1]}.* HTTP 404"):
         polled(source(urls, "application_1_0001"))
+
+
+def test_resource_manager_with_kerberos_answers_whom_the_kdc_knows(
+    start: Callable[..., str], realm: Kdc, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = start("kerberos", is_standby=False, realm=realm)
+    info = f"{url}/ws/v1/cluster/info"
+    extra = {"yarn_resourcemanager_webapp_address": url, "status_conn_id": "status_http"}
+    secure = Endpoints("yarn", "cluster", extra, http_connection(kerberos=True))
+    with pytest.raises(NoAnswerError, match="HTTP 401") as refused:
+        get_json(Endpoints("yarn", "cluster", extra, http_connection()).client(), info)
+    assert refused.value.http_status == 401
+    for name, value in realm.ticket("airflow").items():
+        monkeypatch.setenv(name, value)
+    client = secure.client()
+    assert get_json(client, info)["clusterInfo"]["state"] == "STARTED"
+    assert asyncio.run(secure.async_client().ask(Request(info)))
+    # The cookie of the first answer is as good as the ticket, and goes to this server alone.
+    monkeypatch.setenv("KRB5CCNAME", "FILE:/nonexistent")
+    assert get_json(client, info)["clusterInfo"]["state"] == "STARTED"
+    with pytest.raises(NoAnswerError, match="HTTP 401, and asks for a ticket of Kerberos"):
+        get_json(secure.client(), info)
+    assert not [record for record in caplog.records if record.name.startswith("httpx_gssapi")]

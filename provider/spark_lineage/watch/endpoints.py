@@ -173,7 +173,7 @@ def _kerberos(status: Any) -> httpx.Auth:
         raise SettingError(
             f"{place} is set, which needs the package httpx-gssapi; install it on the workers"
         ) from error
-    # It logs each error of Kerberos with its traceback, and raises it besides.
+    # It logs each ticket that is missing with a traceback; the server's answer says so.
     logging.getLogger("httpx_gssapi").setLevel(logging.CRITICAL)
     # A server without a valid certificate still reports the status.
     return cast("httpx.Auth", kerberos.HTTPSPNEGOAuth(mutual_authentication=kerberos.OPTIONAL))
