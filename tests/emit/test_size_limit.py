@@ -320,7 +320,9 @@ def test_cut_catalog_changes_stay_without_their_schemas() -> None:
         "CREATE", "TABLE", DatasetName("file", "/t"), "db.t", moment, schema=columns("a"), properties=(("k", "v"),)
     )
     event, reduced = limited(TaskLineage("COMPLETE", catalog_changes=(change,)), 1)
-    (left,) = document(event)["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
+    found = document(event)["run"]["facets"]["sparkLineage_catalogChanges"]
+    assert found["_schemaURL"].endswith("/CatalogChangesRunFacet.json#/$defs/CatalogChangesRunFacet")
+    (left,) = found["changes"]
     assert {"schema", "properties"}.isdisjoint(left)
     assert left["objectName"] == "db.t"
     assert details(reduced) == ["catalogSchemas"]
@@ -445,6 +447,9 @@ def assert_is_cut(event: RunEvent, reduced: Any, limit: int, lineage: TaskLineag
     assert len(to_json(event)) <= sent_bytes(event)
     assert kept(event) == kept(whole)
     assert dangling(event) <= dangling(whole)
+    left = document(event)
+    del left["run"]["facets"][REDUCED_KEY]
+    assert cut(left, 0).fullBytes == reduced.fullBytes - sum(each["bytes"] for each in reduced.leftOut)
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)

@@ -111,7 +111,13 @@ def _facet_class(key: str, fields: tuple[str, ...]) -> type[Any]:
     made: Any = attr.make_class(name, {field: attr.field(kw_only=True) for field in fields}, bases=(base,))
     made._get_schema = staticmethod(lambda: schema.format(name))  # noqa: SLF001  (openlineage-python asks for it)
     made._additional_skip_redact = [field for field in fields if field not in _TEXTS]  # noqa: SLF001
+    # Else a copy would be one of the base, with its schema.
+    made.__reduce__ = lambda one: (_again, (key, {field: getattr(one, field) for field in fields}))
     return made  # type: ignore[no-any-return]
+
+
+def _again(key: str, fields: dict[str, Any]) -> Any:
+    return facet(key, **fields)
 
 
 @attr.define
