@@ -72,6 +72,26 @@ def test_run_a_refused_event_is_a_dead_letter_with_the_answer_and_the_next_are_s
     assert "422" in logged.text
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "answer"),
+    [
+        # A function of Azure has its key there.
+        ("/api/lineage?code=hunter2", "no x"),
+        # What is shown of the answer ends in it.
+        ("/api/lineage", "x" * 975 + " postgresql://bob:hunter2@db"),
+    ],
+)
+def test_run_the_reason_of_a_dead_letter_has_no_secret(
+    spool: Spool, backend: Any, event: Any, endpoint: str, answer: str
+) -> None:
+    put(spool, event(0))
+    backend.answer = lambda _: (422, {}, answer)
+    drain(spool, sender_of(backend.config | {"endpoint": endpoint}), Deadline(20))
+    (entry,) = spool.dead()
+    assert "/api/lineage answered 422" in spool.why(entry)
+    assert "hunter2" not in spool.why(entry)
+
+
 @pytest.mark.parametrize("status", [401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429, 503, 302])
 def test_run_a_backend_that_has_not_looked_pauses_for_all(spool: Spool, backend: Any, event: Any, status: int) -> None:
     put(spool, event(0), event(1))
