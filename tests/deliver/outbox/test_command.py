@@ -90,8 +90,8 @@ def test_flush_is_over_for_all_destinations_at_the_same_time(
     run: Any, outbox: Outbox, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", os.environ["AIRFLOW_CONN_MARQUEZ"])
-    outbox.put("marquez", event())
-    outbox.put("other", event(1))
+    outbox.spool("marquez").put(Outgoing.of(event()))
+    outbox.spool("other").put(Outgoing.of(event(1)))
     backend.hangs.set()
     code, out, _ = run("flush", "--seconds", "1")
     assert (code, out.splitlines()) == (1, ["marquez\t1\t0\t0", "other\t0\t1\t0"])

@@ -130,19 +130,6 @@ def test_run_retry_after_is_honoured(spool: Spool, backend: Any, event: Any) -> 
     assert 115 < spool.pauses.seconds_left(BACKEND) <= 120
 
 
-def test_run_retry_after_of_no_time_keeps_the_order_of_the_run(spool: Spool, backend: Any, event: Any) -> None:
-    def answer(_: bytes) -> tuple[int, dict[str, str], str]:
-        if len(backend.came) == 1:
-            return 500, {"Retry-After": "0"}, "once more"
-        time.sleep(0.1)
-        return 201, {}, ""
-
-    backend.answer = answer
-    put(spool, event(0, "START"), event(1, "START"), event(0, "COMPLETE", 1))
-    run(spool, backend)
-    assert backend.taken == [event(1, "START"), event(0, "START"), event(0, "COMPLETE", 1)]
-
-
 def test_run_retry_after_of_one_event_is_that_of_its_run(spool: Spool, backend: Any, event: Any) -> None:
     put(spool, event(0))
     backend.answer = lambda _: (500, {"Retry-After": "120"}, "busy")
@@ -183,6 +170,20 @@ def test_run_a_backend_that_takes_nobody_pauses_after_ten_runs_and_makes_no_dead
     backend.answer = lambda _: (201, {}, "")
     assert flush(spool, backend) == Delivered(sent=40)
     assert spool.dead() == []
+
+
+def test_run_after_an_outage_keeps_the_order_of_a_run_whose_event_fails(
+    spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event of another run, which is taken after it, ends all pauses."""
+    monkeypatch.setattr("spark_lineage.deliver.pauses._FIRST_SECONDS", 0.0)
+    put(spool, event(0, "START"), event(1, "START"), event(0, "COMPLETE", 1))
+    backend.answer = lambda _: (503, {}, "closed")
+    run(spool, backend)
+    time.sleep(spool.pauses.seconds_left(BACKEND))
+    backend.answer = lambda _: (201, {}, "") if backend.came[2:] else (500, {}, "once more")
+    run(spool, backend)
+    assert backend.taken == [event(1, "START"), event(0, "START"), event(0, "COMPLETE", 1)]
 
 
 def test_run_ten_runs_in_vain_that_are_not_in_a_row_pause_nobody_else(spool: Spool, backend: Any, event: Any) -> None:
