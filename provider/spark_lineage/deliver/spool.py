@@ -205,7 +205,7 @@ class Run:
         no beginning.
         """
         if event.event_type == "START":
-            return event.event_time not in (self.began, "") if self.has_ended and self.began else not self.event_type
+            return _began(event) not in (self.began, "") if self.has_ended and self.began else not self.event_type
         if not self.has_ended:
             return True
         is_longer = event.has_datasets and len(event.body) > self.size
@@ -213,7 +213,7 @@ class Run:
 
     def after(self, event: Outgoing, stamp: str) -> Run:
         """Return what is to be remembered when an event was put."""
-        began = event.event_time if event.event_type == "START" else self.began
+        began = _began(event) if event.event_type == "START" else self.began
         return Run(event.event_type, stamp, began, len(event.body) if event.event_type in TERMINAL else 0)
 
     def next_stamp(self) -> str:
@@ -589,6 +589,11 @@ def _remove(file: Path) -> None:
     """Remove a file; a directory that somebody has made stays."""
     with suppress(OSError):
         file.unlink(missing_ok=True)
+
+
+def _began(event: Outgoing) -> str:
+    """Return the time of a START as a note holds it; ISO 8601 has a comma in the place of the point, too."""
+    return event.event_time.replace(",", ".")
 
 
 def _text(run: Run) -> str:

@@ -239,6 +239,21 @@ def test_put_where_nothing_may_be_written_is_an_error_with_advice(tmp_path: Path
         put(Outbox(tmp_path / "outbox").spool("marquez"), event())
 
 
+def test_put_a_start_whose_time_has_a_comma_is_kept_once(spool: Spool, event: Any) -> None:
+    start = Outgoing.of(event(0).replace(b".000Z", b",000Z"))
+    assert spool.put(start)
+    assert spool.put(start) is None
+
+
+def test_retry_of_a_run_with_any_id_finds_its_end(spool: Spool, event: Any) -> None:
+    start, end = (event(0, kind, at).replace(b"0190a5b2", b"a%/b") for at, kind in enumerate(("START", "COMPLETE")))
+    put(spool, start, end)
+    first, last = spool.waiting()
+    spool.refuse(first, "no")
+    spool.remove(last)
+    assert spool.retry(spool.dead()) == []
+
+
 def test_prune_forgets_runs_that_ended_long_ago_and_files_that_were_never_renamed(
     spool: Spool, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
