@@ -220,7 +220,9 @@ class Run:
         """Return a time that comes after the last event, whatever the clock says."""
         now = datetime.now(UTC)
         if self.stamp:
-            now = max(now, _time(self.stamp) + _TICK)
+            # What a stranger left may be at the end of all time.
+            with suppress(OverflowError):
+                now = max(now, _time(self.stamp) + _TICK)
         return now.strftime(_STAMP)
 
 
