@@ -13,6 +13,7 @@ WORKERS := 3
 unit nightly test-oldest: WORKERS := 2
 # Packages whose tests need no server.
 UNIT := merge naming plans settings secrets launch emit declare
+comma := ,
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
 # spark-submit asks the first python3 of PATH where Spark is, unless SPARK_HOME names another Spark.
@@ -75,6 +76,8 @@ $(READY): group := dev
 $(OLDEST)/.ready: constraints-oldest.txt
 $(OLDEST)/.ready: extra := spark3
 $(OLDEST)/.ready: group := test
+# Python has it only where it can be built: libkrb5-dev, gcc and Python's headers of Debian.
+kerberos := $(if $(shell command -v krb5-config),$(comma)kerberos)
 
 $(READY) $(OLDEST)/.ready: pyproject.toml
 	@for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3); do \
@@ -86,7 +89,7 @@ $(READY) $(OLDEST)/.ready: pyproject.toml
 	echo "No Python 3.11, 3.12 or 3.13 with venv found (on Debian: apt-get install python3-venv). PYTHON=path names one." >&2; \
 	exit 1
 	@$(@D)/bin/python -m pip install --quiet --constraint $(filter constraints%,$^) --upgrade pip
-	@$(@D)/bin/python -m pip install --quiet --constraint $(filter constraints%,$^) --editable '.[$(extra)]' --group $(group)
+	@$(@D)/bin/python -m pip install --quiet --constraint $(filter constraints%,$^) --editable '.[$(extra)$(kerberos)]' --group $(group)
 	@touch $@
 
 java:

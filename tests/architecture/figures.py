@@ -31,6 +31,7 @@ CORE = {
         "declare",
         "deliver",
         "emit",
+        "http_client",
         "inject",
         "launch",
         "listeners",

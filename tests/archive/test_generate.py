@@ -17,9 +17,9 @@ import zstandard
 from generate import Shares, Summary, generate
 from recorded import EVENTS, programs
 
+from spark_lineage.launch.launch import read_transitions
 from spark_lineage.launch.line import LineDecoder, LineError
 from spark_lineage.merge.state import LineageState
-from spark_lineage.watch.task_watch import read_transitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

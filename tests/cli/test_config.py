@@ -68,7 +68,7 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
         "evidence": "listener",
         "lineage_dir": "/of/the/extra",
         "history_server_url": "http://history:18080",
-        "status_token": "hunter2-token",
+        "status_conn_id": "servers",
         "hostnamePattern.prod": "10\\..*",
     }
     connection = {"conn_type": "spark", "host": "yarn", "password": "hunter2-password", "extra": extra}
@@ -76,6 +76,7 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
     cfg = "\n".join(("[spark_lineage]", *of_the_file, "HOSTNAMEpattern.prod = ["))
     env = {
         "AIRFLOW_CONN_MY_SPARK": json.dumps(connection),
+        "AIRFLOW_CONN_SERVERS": json.dumps({"conn_type": "http", "password": "hunter2-token"}),
         "AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": "/of/the/environment",
         "AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_JAR": "https://me:hunter2-login@jars/x.jar?token=hunter2-parameter",
     }
@@ -99,7 +100,7 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
     }
     assert {name: (found[name]["value"], found[name]["source"]) for name in expected} == expected
     assert found["openlineage_jar"]["value"].startswith("https://***@jars/x.jar?token=***")
-    assert found["status_token"]["value"] == "***"
+    assert found["status_conn_id"]["value"] == "servers"
     assert [row["error"] for row in found.values() if row["error"]] == []
     assert found["lineage_listeners"]["value"][0].endswith(".Listener")
     assert json.loads(done.stdout)["notes"] == ["Templates are shown as they stand in the DAG: lineage_dir."]
@@ -143,11 +144,11 @@ def test_what_does_not_fit_and_what_is_no_setting(config: Command) -> None:
 
 
 def test_keys_that_fit_by_themselves_and_not_together(config: Command) -> None:
-    extra = {"status_auth": "basic"}
+    extra = {"status_conn_id": "gone"}
     env = {"AIRFLOW_CONN_MY_SPARK": json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra})}
     done = config("--spark-conn-id", "my_spark", "--json", env=env)
     assert done.returncode == 1
-    assert "there is no 'status_username'" in rows(done)["status endpoints"]["error"]
+    assert "there is no such connection" in rows(done)["status endpoints"]["error"]
 
 
 STORE = """

@@ -27,8 +27,11 @@ EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 def submit(bench: Bench) -> Callable[..., Outcome]:
     """Submits to a recorded pod; ``extra`` goes to the connection."""
 
-    def run(name: str, pod: RecordedPod, extra: dict[str, Any] | None = None, **arguments: Any) -> Outcome:
-        asked = {"deploy-mode": "cluster", "namespace": "jobs", "status_token": TOKEN}
+    def run(
+        name: str, pod: RecordedPod, extra: dict[str, Any] | None = None, token: str = TOKEN, **arguments: Any
+    ) -> Outcome:
+        asked = {"deploy-mode": "cluster", "namespace": "jobs", "status_conn_id": "servers"}
+        bench.env["AIRFLOW_CONN_SERVERS"] = json.dumps({"conn_type": "http", "password": token})
         bench.connection = {"conn_type": "spark", "host": f"k8s://{pod.url}", "extra": asked | (extra or {})}
         bench.env |= kubeconfig(bench.root / "kubeconfig", pod.url)
         printed = RECORDED["runs"][name]["printed"]
@@ -77,7 +80,7 @@ def test_a_task_that_is_killed_deletes_its_driver(submit: Callable[..., Outcome]
 @pytest.mark.parametrize(("token", "status"), [("wrong-token-of-a-test", 401), (STRANGER_TOKEN, 403)])
 def test_an_api_server_that_does_not_let_us_look(submit: Callable[..., Outcome], token: str, status: int) -> None:
     with recorded_pod("success") as pod:
-        outcome = submit("success", pod, {"status_token": token})
+        outcome = submit("success", pod, token=token)
     assert outcome.error is None, outcome.printed
     assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "COMPLETE", "by the log of spark-submit"
     assert f"{pod.name} answered HTTP {status}" in outcome.printed
@@ -94,8 +97,9 @@ def test_the_namespace_is_that_of_the_submission(submit: Callable[..., Outcome],
 def test_a_trigger_outlasts_an_api_server_in_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
     with recorded_pod("deferred success") as pod:
         pod.refuses = [401, 403, 500, 503]
-        connection = {"conn_type": "spark", "host": f"k8s://{pod.url}", "extra": {"status_token": TOKEN}}
+        connection = {"conn_type": "spark", "host": f"k8s://{pod.url}", "extra": {"status_conn_id": "servers"}}
         monkeypatch.setenv("AIRFLOW_CONN_SPARK", json.dumps(connection))
+        monkeypatch.setenv("AIRFLOW_CONN_SERVERS", json.dumps({"conn_type": "http", "password": TOKEN}))
         launch = Launch(
             "", "", external_id=f"jobs:{pod.name}", conn_id="spark", master=f"k8s://{pod.url}", deploy_mode="cluster"
         )

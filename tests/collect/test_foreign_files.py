@@ -23,10 +23,9 @@ from spark_lineage.launch.directory import (
     open_regular,
     read_small,
 )
-from spark_lineage.launch.launch import Launch, read_launch
+from spark_lineage.launch.launch import Launch, read_launch, read_transitions
 from spark_lineage.launch.lock import appending
 from spark_lineage.launch.log import Guard, escaped, log_trouble
-from spark_lineage.watch.task_watch import read_transitions
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 STREAM = Path(__file__).parents[1] / "fixtures" / "event_logs" / "stream"

@@ -122,7 +122,7 @@ def test_all_that_can_be_wrong(doctor: Any, well: dict[str, str], tmp_path: Path
         "AIRFLOW_CONN_DEAD": backend(dead),
         "AIRFLOW_CONN_OTHER": backend(dead, "http"),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(
-            {"conn_type": "spark", "host": "local", "extra": {"history_server_url": dead, "status_pasword": "hunter2"}}
+            {"conn_type": "spark", "host": "local", "extra": {"history_server_url": dead, "status_con_id": "hunter2"}}
         ),
     }
     asked = [part for conn_id in ("refusing", "again", "dead", "other", "gone") for part in ("--conn-id", conn_id)]
@@ -147,7 +147,7 @@ def test_all_that_can_be_wrong(doctor: Any, well: dict[str, str], tmp_path: Path
     )
     misspelt = found["problem settings"]
     assert any("has no option 'retenton_days'; is 'retention_days' meant?" in line for line in misspelt)
-    assert any("'status_pasword' is not read; is 'status_password' meant?" in line for line in misspelt)
+    assert any("'status_con_id' is not read; is 'status_conn_id' meant?" in line for line in misspelt)
     assert any(
         "AIRFLOW__SPARK_LINAGE__GRANULARITY is not read; ours begin with AIRFLOW__SPARK_LINEAGE__" in line
         for line in misspelt

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+from dialogues import http_connection
 
 from spark_lineage.doctor.status_endpoints import check_status_endpoints
 
@@ -19,13 +22,15 @@ def test_a_history_server_that_answers(setup: Any, server: Any) -> None:
 
 def test_a_login_that_is_missing_and_one_that_is_wrong(setup: Any, server: Any) -> None:
     url = server({"*": (401, {})})
-    for extra in ({}, {"status_token": "hunter2-token"}):
-        (found,) = check_status_endpoints(setup(extra={"history_server_url": url, **extra}))
+    for connection in (None, http_connection(None, "hunter2-token")):
+        checked = setup(extra={"history_server_url": url})
+        checked = replace(checked, places=replace(checked.places, status=connection))
+        (found,) = check_status_endpoints(checked)
         assert (found.level, found.text) == (
             "warning",
             f"History Server: {url}/api/v1/version answered HTTP 401",
         )
-        assert "status_auth" in found.remedy
+        assert "status_conn_id" in found.remedy
         assert "hunter2" not in repr(found)
 
 
@@ -75,5 +80,5 @@ def test_kubernetes(setup: Any, server: Any) -> None:
 
 
 def test_a_setting_that_does_not_fit(setup: Any) -> None:
-    ((level, text),) = told(check_status_endpoints(setup(extra={"status_auth": "magic"})))
-    assert (level, "give one of none, basic, bearer, kerberos" in text) == ("warning", True)
+    ((level, text),) = told(check_status_endpoints(setup(extra={"status_conn_id": "gone"})))
+    assert (level, "there is no such connection" in text) == ("warning", True)

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from dialogues import http_connection
 from fuzzing import fuzzed
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -87,17 +88,19 @@ def test_a_connection_is_a_configuration_or_an_error(connection: ConnectionField
         assert all(isinstance(name, str) for name in members)
 
 
-ENDPOINTS = [*sorted(_READERS), "status_auth", "status_token", "status_password"]
+HTTP = st.dictionaries(st.sampled_from(["headers", "verify", "cert", "kerberos", "timeout"]), VALUES, max_size=3)
 
 
 @fuzzed(200)
-@given(st.dictionaries(st.sampled_from(ENDPOINTS), VALUES, max_size=4), st.none() | TEXTS)
-def test_the_extra_of_a_spark_connection_is_read_or_complained_about(extra: dict[str, Any], login: str | None) -> None:
+@given(st.dictionaries(st.sampled_from(sorted(_READERS)), VALUES, max_size=4), st.none() | TEXTS, HTTP)
+def test_the_extra_of_a_spark_connection_is_read_or_complained_about(
+    extra: dict[str, Any], login: str | None, http: dict[str, Any]
+) -> None:
     for key in _READERS:
         with contextlib.suppress(SettingError):
             _read(extra, key)
     try:
-        Endpoints("yarn", "client", extra, login, SECRET)
+        Endpoints("yarn", "client", extra, http_connection(login, SECRET, login, **http))
     except SettingError as error:
         assert SECRET not in str(error)  # noqa: PT017
 

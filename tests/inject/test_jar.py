@@ -204,7 +204,7 @@ def test_a_redirect_to_another_host_is_followed_without_the_login(web, cache):
     ("scheme", "target", "problem"),
     [
         ("https", "http", "it redirects from https to another protocol"),
-        ("https", "ftp", "InvalidSchema"),
+        ("https", "ftp", "redirects from https"),
         ("https", "https", ""),
         ("http", "https", ""),
         ("http", "http", ""),
@@ -224,7 +224,7 @@ def test_no_redirect_leads_from_https_to_another_protocol(web, tls_web, cache, s
 
 
 def test_an_invalid_url_is_refused_without_its_login(cache):
-    with pytest.raises(JarNotFoundError, match="InvalidURL") as caught:
+    with pytest.raises(JarNotFoundError, match="no http or https address") as caught:
         resolve("http://bob:hunter2@[::1/a.jar", cache)
     assert "hunter2" not in str(caught.value)
     assert not [path for path in cache.rglob("*") if "hunter2" in path.name]
@@ -292,7 +292,7 @@ def test_failed_downloads_are_told_without_secrets_and_tried_again(web, cache, a
 def test_a_dripping_server_is_left_at_the_time_limit(web, cache):
     web.answers["/a.jar"] = (200, {}, [b"P"] * 50)
     started = time.monotonic()
-    with pytest.raises(JarNotFoundError, match="the time limit was over"):
+    with pytest.raises(JarNotFoundError, match="no answer in time"):
         resolve(f"http://{web.address}/a.jar", cache, timeout_seconds=0.7)
     assert time.monotonic() - started < 3
 
@@ -347,7 +347,7 @@ def test_repositories_without_it_are_named_without_their_passwords(web, cache):
     with pytest.raises(JarNotFoundError, match=r"Cannot download .*spark\.jars\.repositories") as caught:
         resolve(COORDINATE, cache, repositories=[dead, f"http://{web.address}/m2", "http://[::1/m2"])
     text = str(caught.value)
-    assert f"{dead.rpartition('@')[2]}{IN_REPOSITORY.removeprefix('/m2')}: ConnectionError" in text
+    assert f"{dead.rpartition('@')[2]}{IN_REPOSITORY.removeprefix('/m2')}: Connection refused" in text
     assert f"http://{web.address}{IN_REPOSITORY}: HTTP 403" in text
     assert "hunt" not in text
 

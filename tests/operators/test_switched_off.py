@@ -20,7 +20,7 @@ YARN_LINE = f"INFO YarnClientImpl: Submitted application {APPLICATION_ID}"
 POD_LINE = "INFO LoggingPodStatusWatcherImpl: Application job with submission ID spark:job-0a1b-driver into Kubernetes"
 QUEUES = {"owner:airflow": ["etl"]}
 # What fits none of the keys of the Spark provider: the settings of ours, which nothing may read.
-EXTRA = {"queues": QUEUES, "status_auth": "basic", "status_username": "me", "status_password": "hunter2"}
+EXTRA = {"queues": QUEUES, "status_conn_id": "servers"}
 
 
 @pytest.fixture

@@ -44,7 +44,9 @@ class Cluster:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                if self.path.startswith("/ws/v1/node/"):
+                if self.path != "/ws/v1/cluster/info" and "STANDBY" in str(cluster.info):
+                    self.send_error(307)
+                elif self.path.startswith("/ws/v1/node/"):
                     self._send_log(cluster.log or b"")
                 else:
                     self._send(cluster.answer(self.path, on_question))
@@ -130,11 +132,13 @@ def standalone(
     on_kill: Callable[[], object] = lambda: None,
     *,
     status_poll_interval: float = 0,
+    unknown_seconds: float = 1e-9,
     **arguments: Any,
 ) -> Any:
     """Run the operator in deploy mode cluster of a standalone master."""
     with Cluster(states, on_question, on_kill).serving() as cluster:
-        extra = {"deploy-mode": "cluster", "rest-port": cluster.port}
+        # A driver that nobody knows is given up at once, as far as a test does not say otherwise.
+        extra = {"deploy-mode": "cluster", "rest-port": cluster.port, "driver_unknown_seconds": unknown_seconds}
         bench.connection = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": 7077, "extra": extra}
         outcome = bench.run(log=[DRIVER_LINE], status_poll_interval=status_poll_interval, **arguments)
         assert cluster.questions

@@ -298,7 +298,7 @@ def test_what_came_is_given_in_whole_lines(serve: Serve, tmp_path: Path) -> None
 def test_a_service_that_is_away_is_an_error_without_secrets(tmp_path: Path) -> None:
     with bound("127.0.0.1", [0]) as free:
         port = free.getsockname()[1]
-    with pytest.raises(ReceiverError, match="ConnectionError") as away:
+    with pytest.raises(ReceiverError, match="Connection refused") as away:
         ReceivedEvents(ReceiverService(f"http://127.0.0.1:{port}", SECRET), RUN, tmp_path / "events").bring()
     assert away.value.__cause__ is None
 
@@ -312,7 +312,7 @@ def test_tls(serve: Serve, tmp_path: Path) -> None:
     file = tmp_path / "events.ndjson"
     ReceivedEvents(ReceiverService(url, SECRET, str(certificates.authority)), RUN, file).bring()
     assert file.read_bytes() == client.kept() != b""
-    with pytest.raises(ReceiverError, match="SSLError"):
+    with pytest.raises(ReceiverError, match=r"TLS failed: .*certificate verify failed"):
         ReceivedEvents(ReceiverService(url, SECRET), RUN, file).bring()
     with socket.create_connection(("127.0.0.1", client.port), timeout=5) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\n\r\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,10 @@ from spark_lineage.merge.transition import StatusReport
 from spark_lineage.secrets import registered_secrets as own_secrets
 from spark_lineage.secrets.redacted_event import encode, redact_event
 from spark_lineage.secrets.redaction import redact, redact_command, redact_error, redact_value, remember_values
-from spark_lineage.watch.task_watch import StatusLog
+from spark_lineage.watch.dialect import Known
+from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.sources import Sources
+from spark_lineage.watch.status_monitor import StatusMonitor
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
 
@@ -186,14 +190,16 @@ def test_a_planted_secret_is_in_no_command() -> None:
 
 
 def test_a_planted_secret_is_in_no_file_of_transitions(tmp_path: Path) -> None:
-    log = StatusLog(tmp_path, lambda _: None)
+    sources, silent = Sources(Endpoints("local", "client", {}), Known()), logging.getLogger(__name__)
+    monitor = StatusMonitor(sources, tmp_path, interval_seconds=5, on_transition=lambda _: None, logger=silent)
     texts = [(each, gone) for _, what, gone in RUN for each in what.values() if isinstance(each, str)]
     for number, (text, gone) in enumerate(texts):
         # As values of their keys they would be known; here they are words in a text.
         known = text if gone not in redact(text) else f"password={gone}"
         now = datetime(2024, 1, 31, 12, number, tzinfo=UTC)
-        log.tell(StatusReport("DRIVER", f"driver-{number}", "FAILED", now, "master", detail=known, exception=known))
-    log.flush(60)
+        said = StatusReport("DRIVER", f"driver-{number}", "FAILED", now, "master", detail=known, exception=known)
+        monitor.report(said)
+    monitor.flush(60)
     written = (tmp_path / TRANSITIONS_FILE).read_text()
     assert written.count("FAILED") == len(texts) > 10
     for _, gone in texts:

@@ -96,7 +96,7 @@ def test_where_none_can_be_asked_spark_submit_waits(submit: Callable[..., Any], 
     (dead,) = free_ports(1)
     outcome = submit(f"{HOST}:{dead}" if is_known else "")
     assert (outcome.error, waits(outcome)) == (None, True), outcome.printed
-    why = f"http://{HOST}:{dead} does not answer (ConnectionError: " if is_known else "no ResourceManager is known"
+    why = f"http://{HOST}:{dead} does not answer (http://{HOST}:{dead}" if is_known else "no ResourceManager is known"
     assert f"{WAITS}, and a retry submits it again: {why}" in outcome.printed
     assert "spark_job_id" not in outcome.store
 
@@ -117,14 +117,15 @@ def test_another_server_is_none(submit: Callable[..., Any], managers: Callable[.
 
 
 def test_settings_of_the_status_that_do_not_fit_fail_no_task(submit: Callable[..., Any]) -> None:
-    outcome = submit(extra={"status_timeout_seconds": "soon"})
+    outcome = submit(extra={"driver_unknown_seconds": "soon"})
     assert (outcome.error, waits(outcome)) == (None, True), outcome.printed
 
 
 def test_a_job_of_an_earlier_try_is_not_submitted_again(submit: Callable[..., Any]) -> None:
     (dead,) = free_ports(1)
-    outcome = submit(f"{HOST}:{dead}", store={"spark_job_id": APPLICATION_ID}, task={"try_number": 2})
-    assert "YARN RM REST API request" in outcome.error
+    extra = {"driver_unknown_seconds": 1e-9}
+    outcome = submit(f"{HOST}:{dead}", extra, store={"spark_job_id": APPLICATION_ID}, task={"try_number": 2})
+    assert "its end is not known; it may still run" in outcome.error
     assert outcome.told == [], "it may still run"
 
 

@@ -20,7 +20,7 @@ from http_server import serving
 
 from spark_lineage.launch.launch import Launch, storable
 from spark_lineage.triggers.spark_application import SparkApplicationTrigger
-from spark_lineage.watch import sources
+from spark_lineage.watch import dialect
 
 pytestmark = pytest.mark.long
 
@@ -205,7 +205,7 @@ def test_a_task_that_is_still_deferred_keeps_its_driver(waiting: Callable[..., A
 def test_an_application_that_the_cluster_does_not_know_any_more(
     waiting: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sources, "_MAX_SECONDS", 0.01)
+    monkeypatch.setattr(dialect, "_MAX_SECONDS", 0.01)
     trigger, _ = waiting("deferred", "yarn", APPLICATION_ID)
     trigger.poll_seconds = 0.01
     with serving(partial(SimpleHTTPRequestHandler, directory=tmp_path)) as url:

@@ -98,7 +98,10 @@ def shown(task: Task, url: str | None, said: list[str] | None = None) -> list[st
            for level in ("debug", "info", "warning", "error")}
     )  # fmt: skip
     links = TaskLinks(task, Guard(lambda: True, logger))
+    pushed = list(task.pushed)
     links.show(UI, url)
+    assert task.pushed == pushed, "any thread may show a link, and the task's own pushes it"
+    links.push()
     return [value for _, value in task.pushed]
 
 

@@ -82,7 +82,7 @@ def test_a_driver_that_is_taken_over_is_told_as_such(bench: Any) -> None:
 
 
 def test_a_key_of_the_status_that_does_not_fit_costs_no_more_than_the_asking(bench: Any) -> None:
-    bench.connection["extra"] = {"status_timeout_seconds": "soon"}
+    bench.connection["extra"] = {"driver_unknown_seconds": "soon"}
     outcome = bench.run(lineage=[EVENTS], exit_code=3)
     assert "The cluster is not asked as the connection says: SettingError" in outcome.printed
     assert outcome.lineage["run_facets"]["sparkLineage_status"]["error"] == "exit code 3"
@@ -91,7 +91,8 @@ def test_a_key_of_the_status_that_does_not_fit_costs_no_more_than_the_asking(ben
 def test_a_server_that_never_answers_does_not_hold_up_the_end(bench: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        bench.connection["extra"] = {"history_server_url": address, "status_timeout_seconds": 300}
+        bench.connection["extra"] = {"history_server_url": address, "status_conn_id": "servers"}
+        bench.env["AIRFLOW_CONN_SERVERS"] = json.dumps({"conn_type": "http", "extra": {"timeout": 300}})
         log = ["INFO StandaloneSchedulerBackend: Connected to Spark cluster with app ID app-20240131120000-0042"]
         outcome = bench.run(lineage=[EVENTS], log=log, signal_parent=int(signal.SIGUSR1))
     assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "ABORT"
@@ -142,13 +143,13 @@ def test_listeners_are_told_the_end_of_the_event_where_lineage_is_required_and_n
 def test_listeners_are_told_that_the_task_fails_though_its_driver_has_finished(bench: Any) -> None:
     path = bench.root / "notified.ndjson"
     bench.env["AIRFLOW__SPARK_LINEAGE__NDJSON_LISTENER_PATH"] = str(path)
-    # The provider gives up at the first answer; the next is for the last question.
-    outcome = standalone(bench, ["UNKNOWN", "FINISHED"], lineage=[EVENTS], lineage_listeners=NDJSON)
-    assert "exited with status UNKNOWN" in outcome.error
+    # The second answer is one too many; the next is for the last question.
+    outcome = standalone(bench, ["UNKNOWN", "UNKNOWN", "FINISHED"], lineage=[EVENTS], lineage_listeners=NDJSON)
+    assert "its end is not known; it may still run" in outcome.error
     assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "COMPLETE"
     last = json.loads(path.read_text().splitlines()[-1])
     assert (last["subject"], last["new_status"]) == ("TASK", "FAILED")
-    assert "exited with status UNKNOWN" in last["exception"]
+    assert "its end is not known; it may still run" in last["exception"]
 
 
 def test_listeners_of_a_retry_are_told_with_what_the_job_runs(bench: Any) -> None:

@@ -59,6 +59,33 @@ def test_a_failed_driver_is_a_failed_task_whatever_the_exit_code(bench: Any) -> 
     assert len(outcome.attempted()) == 1
 
 
+def test_a_driver_that_its_master_has_lost_sight_of_is_waited_for(bench: Any) -> None:
+    states = ["RUNNING", *["UNKNOWN"] * 3, "RUNNING", "FINISHED"]
+    outcome = standalone(bench, states, lineage=[EVENTS], unknown_seconds=60)
+    assert outcome.error is None, outcome.printed
+    assert outcome.printed.count("[warning  ] It is not known what the driver does: UNKNOWN") == 1
+    assert "Lineage: COMPLETE" in outcome.printed
+
+
+def test_a_master_that_is_away_is_waited_for(bench: Any) -> None:
+    away = [True] * 15  # the hook itself gives up after ten
+
+    def hang_up() -> None:
+        if away:
+            away.pop()
+            raise ConnectionError
+
+    outcome = standalone(bench, ["FINISHED"], hang_up, lineage=[EVENTS], unknown_seconds=60)
+    assert outcome.error is None, outcome.printed
+    assert not away
+    assert outcome.printed.count("[warning  ] It is not known what the driver does: its master does not answer") == 1
+
+
+def test_a_driver_that_nobody_knows_for_too_long_may_still_run(bench: Any) -> None:
+    outcome = standalone(bench, ["UNKNOWN"], lineage=[EVENTS], unknown_seconds=0.5)
+    assert "(UNKNOWN): its end is not known; it may still run" in outcome.error
+
+
 @pytest.mark.parametrize("states", [["RUNNING", "RUNNING", "FINISHED"], ["FINISHED"]])
 def test_a_retry_that_re_attaches_finds_the_lineage_of_the_running_job(bench: Any, states: list[str]) -> None:
     first = standalone(bench, ["UNKNOWN"], lineage=[EVENTS], store={})

@@ -16,12 +16,11 @@ from lineage_backends.history_server import history_server
 
 from spark_lineage.cli import main
 from spark_lineage.collect.copies import Copies, Wanted
-from spark_lineage.collect.history_log import HistoryLog
+from spark_lineage.collect.history_log import HistoryLog, HistoryLogs
+from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.plans.event_log_files import IN_PROGRESS
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.history_logs import HistoryLogs
-from spark_lineage.watch.rest import NoAnswerError
 
 # Tests are no package: it finds its modules beside it.
 sys.path.insert(0, str(Path(__file__).parent))

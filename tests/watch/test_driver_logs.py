@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from dialogues import asked
 
-from spark_lineage.watch import source, standalone, yarn
+from spark_lineage.http_client import NoAnswerError
+from spark_lineage.watch import standalone, yarn
+from spark_lineage.watch.dialect import PIECE_BYTES, Known
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
 
 if TYPE_CHECKING:
@@ -162,8 +162,11 @@ def test_a_line_longer_than_a_piece_is_lost_and_no_other(loopback: Any, monkeypa
     loopback.replies["/log/"] = lambda path: reply(body=printed.worker(path))
     endpoints = Endpoints("spark://127.0.0.1:7077", "cluster", {})
     known = Known(logs_url=f"{loopback.url}/logPage/?driverId={DRIVER}&logType=stderr")
-    master = standalone.StandaloneMaster(endpoints.client(), endpoints, known)
-    lines = list(master.added_lines("file", partial(master.piece, f"{loopback.url}/log/?"), is_last=False))
+    master = standalone.StandaloneMaster(endpoints, known)
+    lines, is_end = list[bytes | None](), False
+    while not is_end:
+        added, is_end = asked(master.lines_of(f"{loopback.url}/log/?", is_last=False))
+        lines += added
     assert (lines[0], lines[-1]) == (b"one", b"two")
     assert set(lines[1:-1]) - {None} == {b"x" * 40}, "the rest of the line"
 
@@ -203,10 +206,10 @@ def test_a_file_that_grows_between_two_questions(loopback: Any, monkeypatch: pyt
     reply = type(loopback.replies["/log"])
     loopback.replies["/log"] = lambda path: reply(body=printed.node(path))
     endpoints = Endpoints("yarn", "cluster", {}, yarn_urls=[loopback.url])
-    manager = yarn.YarnResourceManager(endpoints.client(), endpoints, Known())
+    manager = yarn.YarnResourceManager(endpoints, Known())
     printed.grows_by = b"added meanwhile\n" * 3
-    piece = manager.piece(f"{loopback.url}/log", 11)
+    piece = asked(manager.piece(f"{loopback.url}/log", 11))
     assert piece.start <= 11
     assert printed.content[piece.start : piece.end] == piece.content
     assert piece.size == len(printed.content)
-    assert len(piece.content) < source.PIECE_BYTES
+    assert len(piece.content) < PIECE_BYTES

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from dialogues import http_connection
 
+from spark_lineage.http_client import Access, NoAnswerError
 from spark_lineage.settings import SettingError
 from spark_lineage.watch import endpoints as endpoints_module
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import Access
 
 HIDDEN = "s3cr3t"
 API = "k8s://https://10.0.0.1:6443"
@@ -28,9 +30,12 @@ def endpoints(master: str = "local[2]", deploy_mode: str = "client", **extra: An
     return Endpoints(master, deploy_mode, extra)
 
 
-def login(access: Access) -> dict[str, Any]:
-    """What a request says of who asks."""
-    return {} if access.auth is None else vars(access.auth)
+def sent(access: Access) -> str | None:
+    """Return what a request says of who asks."""
+    request = httpx.Request("GET", "http://h", headers=access.headers)
+    if access.auth is not None:
+        request = next(access.auth.auth_flow(request))
+    return request.headers.get("Authorization")
 
 
 def test_nothing_is_needed() -> None:
@@ -88,55 +93,61 @@ def test_a_driver_ui_of_a_proxy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "expected"),
+    ("connection", "expected"),
     [
-        ({}, {}),  # the login may be there for something else
-        ({"status_auth": "Basic"}, {"username": b"admin", "password": HIDDEN.encode()}),
-        ({"status_username": "me", "status_password": "mine"}, {"username": b"me", "password": b"mine"}),
-        ({"status_username": "me"}, {"username": b"me", "password": b""}),  # not the password of another
-        ({"status_token": HIDDEN}, {"token": HIDDEN, "token_file": ""}),
-        ({"status_token": HIDDEN, "status_auth": "none"}, {}),
+        (http_connection("me", "mine"), "Basic bWU6bWluZQ=="),
+        (http_connection("me"), "Basic bWU6"),
+        (http_connection(None, f" {HIDDEN}\n"), f"Bearer {HIDDEN}"),
+        (http_connection(headers={"Authorization": "Token x"}), "Token x"),
+        (http_connection(), None),
+        (None, None),
     ],
 )
-def test_authentication(extra: Mapping[str, Any], expected: dict[str, Any]) -> None:
-    assert login(Endpoints("yarn", "client", extra, "admin", HIDDEN).access) == expected
+def test_authentication(connection: Any, expected: str | None) -> None:
+    assert sent(Endpoints("yarn", "client", {}, connection).access) == expected
 
 
 def test_no_secret_is_shown() -> None:
-    found = Endpoints("yarn", "client", {"status_token": HIDDEN, "status_auth": "basic"}, "me", HIDDEN)
-    assert HIDDEN not in repr(found)
+    found = Endpoints("yarn", "client", {}, http_connection("me", HIDDEN, headers={"X-Key": HIDDEN}))
+    assert HIDDEN not in f"{found!r} {found.access!r}"
 
 
 def test_tls(tmp_path: Path) -> None:
-    for name in ("ca", "cert", "key"):
-        (tmp_path / name).touch()
-    files = {f"status_{key}": str(tmp_path / name) for key, name in (("client_cert", "cert"), ("client_key", "key"))}
-    access = endpoints(**files, status_ca_file=str(tmp_path / "ca")).access
-    assert access.verify == str(tmp_path / "ca")
-    assert access.cert == (str(tmp_path / "cert"), str(tmp_path / "key"))
-    assert endpoints(status_client_cert=files["status_client_cert"]).access.cert == str(tmp_path / "cert")
-    assert endpoints().access.cert is None
-    for value, verify in ((False, False), ("no", False), ("True", True), (True, True), ("", True)):
-        assert endpoints(status_verify=value).access.verify is verify
+    ca, cert, key = (str(tmp_path / name) for name in ("ca", "cert", "key"))
+    for name in (ca, cert, key):
+        Path(name).touch()
+    access = Endpoints("yarn", "client", {}, http_connection(verify=ca, cert=[cert, key])).access
+    assert (access.verify, access.cert) == (ca, (cert, key))
+    assert Endpoints("yarn", "client", {}, http_connection(cert=cert)).access.cert == (cert, None)
+    for value, verify in ((False, False), ("no", False), ("True", True), (True, True), ("", True), (None, True)):
+        assert Endpoints("yarn", "client", {}, http_connection(verify=value)).access.verify is verify
 
 
 def test_the_service_account_is_for_the_api_server_of_its_own_cluster(service_account: Path) -> None:
-    found = endpoints(API, "cluster", history_server_url="http://history")
-    of_the_pod = {"token": "", "token_file": str(service_account / "token")}
-    assert login(found.kubernetes_access) == of_the_pod
-    assert found.kubernetes_access.verify == str(service_account / "ca.crt")
-    assert found.access.auth is None
-    assert login(endpoints("k8s://https://kubernetes.default.svc", "cluster").kubernetes_access) == of_the_pod
-    assert endpoints("k8s://https://10.0.0.2:6443", "cluster").kubernetes_access.auth is None
-    assert endpoints(API, "cluster", status_auth="none").kubernetes_access.auth is None
-    assert endpoints(API, "cluster", status_verify=False).kubernetes_access.verify is False
-    mine = endpoints(API, "cluster", status_token=HIDDEN).kubernetes_access
-    assert (login(mine), mine.verify) == ({"token": HIDDEN, "token_file": ""}, True)
+    def found(connection: Any = None, api: str = API) -> Endpoints:
+        return Endpoints(api, "cluster", {"history_server_url": "http://history"}, connection)
+
+    assert sent(found().kubernetes_access) == f"Bearer {HIDDEN}"
+    assert found().kubernetes_access.verify == str(service_account / "ca.crt")
+    assert found().access.auth is None
+    assert sent(found(api="k8s://https://kubernetes.default.svc").kubernetes_access) == f"Bearer {HIDDEN}"
+    assert found(api="k8s://https://10.0.0.2:6443").kubernetes_access.auth is None
+    assert found(http_connection(verify=False)).kubernetes_access.verify is False
+    mine = found(http_connection(None, "mine")).kubernetes_access
+    assert (sent(mine), mine.verify) == ("Bearer mine", True)
 
 
-def test_the_service_account_on_demand(service_account: Path) -> None:
-    found = endpoints("yarn", status_auth="bearer")
-    assert login(found.access) == {"token": "", "token_file": str(service_account / "token")}
+def test_the_token_of_the_service_account_is_read_for_each_request(service_account: Path) -> None:
+    access = Endpoints(API, "cluster", {}).kubernetes_access
+    (service_account / "token").write_text("renewed\n")
+    assert sent(access) == "Bearer renewed"
+    for spoil, problem in (
+        (lambda file: file.write_bytes(b"\xff"), "UnicodeDecodeError"),
+        (Path.unlink, "No such file"),
+    ):
+        spoil(service_account / "token")
+        with pytest.raises(NoAnswerError, match=f"token cannot be read: {problem}"):
+            sent(access)
 
 
 @pytest.mark.parametrize(
@@ -153,18 +164,8 @@ def test_the_service_account_on_demand(service_account: Path) -> None:
         ("spark://a", "client", {"rest-port": "x"}, "'rest-port' .* give a number above 0"),
         ("spark://a", "client", {"rest-port": -1}, "'rest-port' .* give a number above 0"),
         ("spark://a", "client", {"rest-scheme": "ftp"}, "'rest-scheme' .* give one of http, https"),
-        ("yarn", "client", {"status_timeout_seconds": "soon"}, "'status_timeout_seconds' .* above 0"),
-        ("yarn", "client", {"status_auth": "ntlm"}, "'ntlm'; give one of none, basic, bearer, kerberos"),
-        ("yarn", "client", {"status_auth": "basic"}, "no 'status_username' and no login"),
-        (
-            "yarn",
-            "client",
-            {"status_token_file": "/no/token"},
-            "'status_token_file' .* '/no/token', which is not",
-        ),
-        ("yarn", "client", {"status_ca_file": "/no/ca"}, "'status_ca_file' .* not there"),
-        ("yarn", "client", {"status_client_cert": "/no/cert"}, "'status_client_cert' .* not there"),
-        ("yarn", "client", {"status_verify": "perhaps"}, "'perhaps'; give true or false"),
+        ("yarn", "client", {"driver_unknown_seconds": "soon"}, "'driver_unknown_seconds' .* above 0"),
+        ("yarn", "client", {"status_conn_id": "gone"}, "'status_conn_id' .* is 'gone', and there is no such"),
     ],
 )
 def test_what_does_not_fit(master: str, deploy_mode: str, extra: Mapping[str, Any], text: str) -> None:
@@ -173,10 +174,21 @@ def test_what_does_not_fit(master: str, deploy_mode: str, extra: Mapping[str, An
     assert HIDDEN not in str(caught.value)
 
 
-def test_who_gets_the_credentials(loopback: Any) -> None:
-    loopback.reply("/a", json=1)
-    named = endpoints(history_server_url=loopback.url, status_token=HIDDEN)
-    assert named.client().get_json(f"{loopback.url}/a") == 1
-    others = endpoints(driver_ui_url="http://{application_id}", status_token=HIDDEN)
-    assert others.client().get_json(f"{loopback.url}/a") == 1
-    assert [headers["Authorization"] for _, headers in loopback.asked] == [f"Bearer {HIDDEN}", None]
+@pytest.mark.parametrize(
+    ("connection", "text"),
+    [
+        (http_connection(verify="/no/ca"), "'verify' .* status_http is '/no/ca', which is not there"),
+        (http_connection(cert="/no/cert"), "'cert' .* '/no/cert', which is not there"),
+        (http_connection(cert=[HIDDEN]), "'cert' .* is a list; give text"),
+        (http_connection(timeout="soon"), "'timeout' .* above 0"),
+        (http_connection(headers="X: y"), "'headers' .* no JSON object"),
+        (http_connection(headers={"X": 1}), "'headers' .* no JSON object"),
+        (http_connection(kerberos="perhaps"), "'perhaps'; give true or false"),
+        (http_connection("\ud800", HIDDEN), "login of the connection status_http has half of a character"),
+        (http_connection(host="http://[h"), "host of the connection status_http is"),
+    ],
+)
+def test_what_does_not_fit_of_the_http_connection(connection: Any, text: str) -> None:
+    with pytest.raises(SettingError, match=text) as caught:
+        Endpoints("yarn", "client", {"status_conn_id": "status_http"}, connection)
+    assert HIDDEN not in str(caught.value)

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dialogues import http_connection
 from recordings import recorded
 
 from spark_lineage.collect.bringing import CUT_OFF, Bringing
 from spark_lineage.collect.collector import Collector, DirectoryCollector, FollowedEventLogs
+from spark_lineage.collect.history_log import HistoryLogs
+from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.history_logs import HistoryLogs
-from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.spark_api import Application
 
 LOG = logging.getLogger(__name__)
@@ -66,7 +68,7 @@ def endpoints(processes: Any, history_server: str) -> Endpoints:
 
     def has_read_all() -> bool:
         with suppress(NoAnswerError):
-            return ids <= {one.id for one in endpoints.client().get_json(url, list[Application])}
+            return ids <= {one.id for one in get_json(endpoints.client(), url, list[Application])}
         return False
 
     processes.wait_for("the applications", has_read_all, 60)
@@ -130,8 +132,8 @@ def test_a_file_that_is_too_large_or_too_late_is_not_taken(loopback: Any, tmp_pa
 def test_it_is_asked_as_the_connection_says_and_its_zip_is_checked(loopback: Any, tmp_path: Path) -> None:
     loopback.reply("/api/v1/applications/app-1", json={"id": "app-1", "attempts": [{"completed": True}]})
     loopback.reply("/api/v1/applications/app-1/logs", body=b"a login page", content_type="text/html")
-    extra = {"history_server_url": loopback.url, "status_token": "hunter2"}
-    found = collected(Endpoints("yarn", "cluster", extra), tmp_path, "run", {"app-1"})
+    extra, connection = {"history_server_url": loopback.url}, http_connection(None, "hunter2")
+    found = collected(Endpoints("yarn", "cluster", extra, connection), tmp_path, "run", {"app-1"})
     assert {headers["Authorization"] for _, headers in loopback.asked} == {"Bearer hunter2"}
     assert found.counts.set_aside == {CUT_OFF: 1}
 

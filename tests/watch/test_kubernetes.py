@@ -4,12 +4,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from dialogues import asked, http_connection, polled
 
+from spark_lineage.http_client import NoAnswerError
 from spark_lineage.merge.transition import StatusLedger
+from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.kubernetes import Kubernetes
-from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Known
 
 ID = "jobs:silver-driver"
 PATH = "/api/v1/namespaces/jobs/pods/silver-driver"
@@ -40,22 +41,22 @@ def pod(phase: str, state: dict[str, Any] | None = None, *, is_deleted: bool = F
     }
 
 
-def kubernetes(loopback: Any, driver_id: str | None = ID, **extra: Any) -> Kubernetes:
-    endpoints = Endpoints(f"k8s://{loopback.url}", "cluster", {"status_timeout_seconds": 1, **extra})
-    return Kubernetes(endpoints.client(), endpoints, Known(driver_id=driver_id))
+def kubernetes(loopback: Any, driver_id: str | None = ID, connection: Any = None) -> Kubernetes:
+    endpoints = Endpoints(f"k8s://{loopback.url}", "cluster", {}, connection)
+    return Kubernetes(endpoints, Known(driver_id=driver_id))
 
 
 def told(source: Kubernetes, subject: str = "DRIVER") -> list[tuple[str, datetime]]:
-    return [(one.status, one.time) for one in source.poll() if one.subject == subject]
+    return [(one.status, one.time) for one in polled(source) if one.subject == subject]
 
 
 def test_nothing_is_asked_without_an_id(loopback: Any) -> None:
-    assert kubernetes(loopback, None).poll() == []
+    assert polled(kubernetes(loopback, None)) == []
 
 
 def test_a_pod_without_a_namespace_is_in_that_of_the_connection(loopback: Any) -> None:
     loopback.reply("/api/v1/namespaces/default/pods/silver-driver", json=pod("Running", STARTED))
-    assert {one.subject_id for one in kubernetes(loopback, "silver-driver").poll()} == {"silver-driver", "spark-4711"}
+    assert {one.subject_id for one in polled(kubernetes(loopback, "silver-driver"))} == {"silver-driver", "spark-4711"}
 
 
 def test_the_way_of_a_driver(loopback: Any) -> None:
@@ -69,7 +70,7 @@ def test_the_way_of_a_driver(loopback: Any) -> None:
         pod("Succeeded", ended(0, "Completed")),
     ):
         loopback.reply(PATH, json=answer)
-        for report in source.poll():
+        for report in polled(source):
             ledger.add(report)
     for subject, subject_id in (("DRIVER", ID), ("APPLICATION", "spark-4711")):
         way = [one for one in ledger.transitions if one.subject == subject]
@@ -114,24 +115,24 @@ def test_a_driver_that_was_not_seen_before(loopback: Any) -> None:
 )  # fmt: skip
 def test_what_a_pod_says(loopback: Any, answer: Any, status: str, detail: str, exception: str) -> None:
     loopback.reply(PATH, json=answer)
-    last = [one for one in kubernetes(loopback).poll() if one.subject == "DRIVER"][-1]
+    last = [one for one in polled(kubernetes(loopback)) if one.subject == "DRIVER"][-1]
     assert (last.status, last.detail, last.exception) == (status, detail, exception)
 
 
 def test_a_pod_that_was_gone_before_it_was_seen(loopback: Any) -> None:
     loopback.reply(PATH, status=404)
-    assert [(one.status, one.detail) for one in kubernetes(loopback).poll()] == [("UNKNOWN", "the pod is gone")]
+    assert [(one.status, one.detail) for one in polled(kubernetes(loopback))] == [("UNKNOWN", "the pod is gone")]
 
 
 def test_a_pod_that_is_gone(loopback: Any) -> None:
     source = kubernetes(loopback)
     loopback.reply(PATH, json=pod("Running", STARTED))
-    source.poll()
+    polled(source)
     loopback.reply(PATH, status=403, json={"kind": "Status", "code": 403})
     with pytest.raises(NoAnswerError, match="HTTP 403"):
-        source.poll()
+        polled(source)
     loopback.reply(PATH, status=404, json={"kind": "Status", "code": 404})
-    reports = source.poll()
+    reports = polled(source)
     assert [(one.subject, one.subject_id, one.status, one.detail) for one in reports] == [
         ("DRIVER", ID, "UNKNOWN", "the pod is gone"),
         ("APPLICATION", "spark-4711", "UNKNOWN", "the pod is gone"),
@@ -141,39 +142,38 @@ def test_a_pod_that_is_gone(loopback: Any) -> None:
 def test_a_pod_that_was_deleted_while_it_ran(loopback: Any) -> None:
     source = kubernetes(loopback)
     loopback.reply(PATH, json=pod("Running", STARTED, is_deleted=True))
-    source.poll()
+    polled(source)
     loopback.reply(PATH, status=404)
-    assert [one.status for one in source.poll()] == ["KILLED", "KILLED"]
-    assert source.poll() == []
+    assert [one.status for one in polled(source)] == ["KILLED", "KILLED"]
+    assert polled(source) == []
 
 
 def test_a_pod_that_was_deleted_after_its_end(loopback: Any) -> None:
     source = kubernetes(loopback)
     loopback.reply(PATH, json=pod("Succeeded", ended(0)))
-    source.poll()
+    polled(source)
     loopback.reply(PATH, status=404)
-    assert source.poll() == []
+    assert polled(source) == []
 
 
 @pytest.mark.parametrize("answer", [[], {"status": []}, {"status": {"containerStatuses": [{"state": 1}]}}, "pod"])
 def test_what_is_no_answer(loopback: Any, answer: Any) -> None:
     loopback.reply(PATH, json=answer)
     with pytest.raises(NoAnswerError, match="another shape"):
-        kubernetes(loopback).poll()
+        polled(kubernetes(loopback))
 
 
-def test_the_token_of_the_service_account_is_sent(loopback: Any, tmp_path: Any) -> None:
-    (tmp_path / "token").write_text("of-the-pod")
+def test_a_token_is_sent(loopback: Any) -> None:
     loopback.reply(PATH, json=pod("Pending"))
-    kubernetes(loopback, status_token_file=str(tmp_path / "token")).poll()
+    polled(kubernetes(loopback, connection=http_connection(None, "of-the-pod")))
     assert loopback.asked[0][1]["Authorization"] == "Bearer of-the-pod"
 
 
 def test_the_end_of_the_log_of_the_drivers_container(loopback: Any) -> None:
     source = kubernetes(loopback)
-    assert source.log_tail() == {}, "it is not known yet which container that is"
+    assert asked(source.log_tail()) == {}, "it is not known yet which container that is"
     loopback.reply(PATH, json=pod("Failed", ended(1)))
-    list(source.poll())
+    polled(source)
     loopback.reply(f"{PATH}/log", body="Traceback\nRuntimeError: no ä".encode())
-    assert source.log_tail() == {"pod": "Traceback\nRuntimeError: no ä"}
+    assert asked(source.log_tail()) == {"pod": "Traceback\nRuntimeError: no ä"}
     assert loopback.paths[-1] == f"{PATH}/log?container=spark-kubernetes-driver&tailLines=100"

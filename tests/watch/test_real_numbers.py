@@ -16,8 +16,8 @@ from standalone_cluster import compiled, standalone_cluster
 
 from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
 from spark_lineage.plans.event_log import read_event_log
+from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
 
 PROGRAM = Path(__file__).parent / "programs" / "Numbers.java"

@@ -6,21 +6,22 @@ import http.client
 import json
 import threading
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dialogues import polled
 from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
+from spark_lineage.http_client import NoAnswerError
 from spark_lineage.merge.transition import StatusReport, StatusTransition
+from spark_lineage.watch.dialect import Dialogue, Known
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
-from spark_lineage.watch.task_watch import TaskWatch
+from spark_lineage.watch.status_monitor import StatusMonitor
 
 PROGRAM = Path(__file__).parents[1] / "operators" / "programs" / "SlowCopy.java"
 QUIET = SimpleNamespace(debug=lambda *_, **__: None, info=lambda *_, **__: None, warning=lambda *_, **__: None)
@@ -39,9 +40,9 @@ class Heard:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.source, name)
 
-    def poll(self) -> Iterable[StatusReport]:
+    def poll(self) -> Dialogue[list[StatusReport]]:
         try:
-            reports = list(self.source.poll())
+            reports = yield from self.source.poll()
         except NoAnswerError:
             self.answers.append(False)
             raise
@@ -62,15 +63,16 @@ class Watched:
         self.masters: list[Heard] = masters
         self.ui = ui
         folder.mkdir()
-        self.watch = TaskWatch(
+        self.watch = StatusMonitor(
             sources,
             folder,
-            deploy_mode=deploy_mode,
             interval_seconds=0.2,
             on_transition=self.told.append,
             logger=QUIET,
         )
-        self.watch.start()
+        for one in sources.while_running:
+            one.source.due = 0.0
+        self.watch.poll()
 
     def way(self, subject: str) -> list[str]:
         return [one.new_status for one in self.told if one.subject == subject]
@@ -190,7 +192,7 @@ def story(processes: Any, submit_python: Any, cluster: StandaloneCluster, histor
     processes.wait_for("their end", lambda: {kind: [*page.shown(kind).values()] for kind in ended} == ended)
     processes.wait_for("the History Server", lambda: completed(history_server, client.known.application_id))
     for one, exit_code in ((client, 0), (in_cluster, None)):
-        one.watch.ask_at_the_end(10.0)
+        one.watch.finish(10.0)
         story.before_the_end.append(len(one.told))
         one.watch.ended("FINISHED", exit_code, "", {one.known.application_id})
     story.final = {kind: page.shown(kind) for kind in ended}
@@ -282,10 +284,10 @@ def test_without_recovery_the_next_master_knows_nothing(cluster: StandaloneClust
     known = Known(application_id=story.client.known.application_id)
     extra = {"master_ui_url": cluster.ui_url}
     source = Sources(Endpoints(cluster.url, "client", extra), known).while_running[0]
-    assert [one.status for one in source.poll()][-1] == "FINISHED"
+    assert [one.status for one in polled(source)][-1] == "FINISHED"
     cluster.kill_master()
     with pytest.raises(NoAnswerError, match="Connection refused"):
-        source.poll()
+        polled(source)
     cluster.start_master()
     with pytest.raises(NoAnswerError, match=f"does not know {known.application_id}"):
-        source.poll()
+        polled(source)

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dialogues import polled
 from standalone_cluster import StandaloneCluster, standalone_cluster
 
+from spark_lineage.http_client import NoAnswerError
 from spark_lineage.merge.transition import StatusLedger, StatusReport, StatusSummary
 from spark_lineage.settings import SettingError
 from spark_lineage.supervision.health import ask_servers
 from spark_lineage.supervision.history_server import SparkHistoryServerSensor
+from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
 
 pytestmark = [pytest.mark.spark, pytest.mark.truth]
@@ -65,7 +66,7 @@ def observed(processes: Any, submit_python: Any, cluster: StandaloneCluster, his
     def answer_of(source: Any) -> list[StatusReport] | None:
         # The first answer of a UI may take longer than we wait, while its classes are loaded.
         with contextlib.suppress(NoAnswerError):
-            return list(source.poll())
+            return polled(source)
         return None
 
     def ask(sources: Any) -> dict[str, list[StatusReport]]:
@@ -172,9 +173,9 @@ def test_what_is_not_there(observed: Observed, cluster: StandaloneCluster) -> No
     endpoints = Endpoints(cluster.url, "client", {"master_ui_url": cluster.ui_url})
     master, ui = Sources(endpoints, known).while_running
     with pytest.raises(NoAnswerError, match="does not know app-of-another"):
-        list(master.poll())
+        polled(master)
     with pytest.raises(NoAnswerError, match="Connection refused"):
-        list(ui.poll())
+        polled(ui)
 
 
 def in_cluster_mode(cluster: StandaloneCluster, driver_id: str) -> Sources:
@@ -203,7 +204,7 @@ def test_drivers_in_cluster_mode(
 
     def have_ended() -> bool:
         for source in sources.at_the_end:
-            for report in source.poll():
+            for report in polled(source):
                 assert (report.subject, report.subject_id) == ("DRIVER", driver_id)
                 if ways.setdefault(source.name, [])[-1:] != [report.status]:
                     ways[source.name].append(report.status)
@@ -224,7 +225,7 @@ def test_drivers_in_cluster_mode(
 def test_an_unknown_driver(cluster: StandaloneCluster) -> None:
     for source in in_cluster_mode(cluster, "driver-none").at_the_end:
         with pytest.raises(NoAnswerError, match="does not know driver-none"):
-            source.poll()
+            polled(source)
 
 
 def test_the_health_of_the_servers(observed: Observed, cluster: StandaloneCluster, history_server: str) -> None:

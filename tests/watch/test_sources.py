@@ -3,10 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from dialogues import polled
 
 from spark_lineage.merge.transition import StatusSummary
+from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
 
 EXTRA = {"history_server_url": "http://history:18080", "yarn_resourcemanager_webapp_address": "rm:8088"}
@@ -30,7 +31,7 @@ def test_what_fits(master: str, deploy_mode: str, manager: list[str]) -> None:
     assert [one.name for one in sources.while_running] == [*manager, "driver UI"]
     assert [one.name for one in sources.at_the_end] == [*manager, "History Server"]
     # Nothing is known yet, so that nobody is asked.
-    assert [one.poll() for one in (*sources.while_running, *sources.at_the_end)] == [[]] * (2 + 2 * len(manager))
+    assert [polled(one) for one in (*sources.while_running, *sources.at_the_end)] == [[]] * (2 + 2 * len(manager))
 
 
 def test_what_has_no_address_is_left_out() -> None:
@@ -73,12 +74,12 @@ def test_yarn_leads_to_the_ui_and_to_the_logs(loopback: Any) -> None:
     known = Known(driver_id=ID, ui_url="http://127.0.0.1:1")
     sources = Sources(Endpoints("yarn", "cluster", extra), known)
     yarn, ui = sources.while_running
-    assert {(one.subject, one.status) for one in yarn.poll()} == {("DRIVER", "RUNNING"), ("APPLICATION", "RUNNING")}
-    assert {(one.subject, one.application_id) for one in ui.poll()} == {("APPLICATION", ""), ("SPARK_JOB", f"{ID}/1")}
+    assert {(one.subject, one.status) for one in polled(yarn)} == {("DRIVER", "RUNNING"), ("APPLICATION", "RUNNING")}
+    assert {(one.subject, one.application_id) for one in polled(ui)} == {("APPLICATION", ""), ("SPARK_JOB", f"{ID}/1")}
     assert sources.ui.progress == "0 of 1 jobs done; 0 of 0 stages done"
     known.application_id = ID
     for source in sources.at_the_end:
-        list(source.poll())
+        polled(source)
     links = sources.linked(StatusSummary(), ID)
     assert (links.ui_url, links.logs_url) == (proxy, logs)
     assert links.history_url == f"{loopback.url}/history/{ID}/1/jobs/"
@@ -91,7 +92,7 @@ def test_a_master_that_answers_shows_the_application(loopback: Any) -> None:
     known = Known(application_id="app-1")
     sources = Sources(Endpoints("spark://a:7077", "client", {"master_ui_url": loopback.url}), known)
     assert sources.linked(StatusSummary(), "app-1").manager_url is None
-    assert [len(list(one.poll())) for one in sources.managers] == [2]
+    assert [len(polled(one)) for one in sources.managers] == [2]
     assert sources.linked(StatusSummary(), "app-1").manager_url == f"{loopback.url}/app/?appId=app-1"
     assert sources.linked(StatusSummary(), None).manager_url is None
 
@@ -99,5 +100,5 @@ def test_a_master_that_answers_shows_the_application(loopback: Any) -> None:
 def test_a_driver_in_client_mode_is_not_asked_of_the_master(loopback: Any) -> None:
     extra = {"master_ui_url": loopback.url}
     sources = Sources(Endpoints("spark://a:7077", "client", extra), Known(driver_id="4711"))
-    assert [one.poll() for one in sources.at_the_end] == [[]]
+    assert [polled(one) for one in sources.at_the_end] == [[]]
     assert not loopback.asked

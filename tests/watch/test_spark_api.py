@@ -7,11 +7,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from dialogues import asked, polled
 
+from spark_lineage.http_client import NoAnswerError
 from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
+from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer
 
@@ -37,7 +38,7 @@ def job(number: int, status: str, **values: Any) -> dict[str, Any]:
 
 
 def ui_at(url: str | None, application_id: str | None = None) -> DriverUi:
-    return DriverUi(RestClient(timeout_seconds=1), Endpoints("local", "client", {}), Known(application_id, ui_url=url))
+    return DriverUi(Endpoints("local", "client", {}), Known(application_id, ui_url=url))
 
 
 @pytest.fixture
@@ -49,16 +50,16 @@ def ui(loopback: Any) -> DriverUi:
 
 
 def told(source: Any, subject: str) -> list[tuple[str, str, datetime]]:
-    return [(one.subject_id, one.status, one.time) for one in source.poll() if one.subject == subject]
+    return [(one.subject_id, one.status, one.time) for one in polled(source) if one.subject == subject]
 
 
 def test_nothing_is_asked_without_an_address() -> None:
     ui = ui_at(None)
-    assert (ui.poll(), ui.progress) == ([], "")
+    assert (polled(ui), ui.progress) == ([], "")
 
 
 def test_an_application_that_does_nothing(ui: DriverUi) -> None:
-    assert [(one.subject, one.status, one.time) for one in ui.poll()] == [("APPLICATION", "RUNNING", at(0))]
+    assert [(one.subject, one.status, one.time) for one in polled(ui)] == [("APPLICATION", "RUNNING", at(0))]
     assert ui.progress == ""
 
 
@@ -71,7 +72,7 @@ def test_jobs(loopback: Any, ui: DriverUi) -> None:
         job(0, "SUCCEEDED", submissionTime=time(1), completionTime=time(3), numCompletedStages=1),
     ]
     loopback.reply(f"{API}/app-1/jobs", json=jobs)
-    reports = [one for one in ui.poll() if one.subject == "SPARK_JOB"]
+    reports = [one for one in polled(ui) if one.subject == "SPARK_JOB"]
     assert [(one.subject_id, one.status) for one in reports] == [
         ("0", "RUNNING"),
         ("0", "FINISHED"),
@@ -89,12 +90,12 @@ def test_jobs(loopback: Any, ui: DriverUi) -> None:
 def test_why_jobs_failed_is_asked_once(loopback: Any, ui: DriverUi) -> None:
     loopback.reply(f"{API}/app-1/jobs", json=[job(1, "FAILED"), job(0, "FAILED")])
     loopback.reply(f"{API}/app-1/sql", json=[{"id": 0, "status": "FAILED", "failedJobIds": [0]}, {"id": 1}])
-    failed = {one.subject: one for one in ui.poll() if one.status == "FAILED"}
+    failed = {one.subject: one for one in polled(ui) if one.status == "FAILED"}
     assert failed["SPARK_JOB"].exception == ""  # the stages did not answer
     stages = [{"stageId": 0, "failureReason": None}, {"stageId": 0, "failureReason": "No space left"}]
     loopback.reply(f"{API}/app-1/stages", json=stages)
     for _ in range(3):
-        exceptions = [(one.subject, one.exception) for one in ui.poll() if one.status == "FAILED"]
+        exceptions = [(one.subject, one.exception) for one in polled(ui) if one.status == "FAILED"]
         assert exceptions == [("SPARK_JOB", "No space left"), ("SPARK_JOB", ""), ("SQL_EXECUTION", "No space left")]
     assert loopback.paths.count(f"{API}/app-1/stages?status=failed") == 2
 
@@ -108,7 +109,7 @@ def test_executions(loopback: Any, ui: DriverUi) -> None:
     ]
     loopback.reply(f"{API}/app-1/sql", json=executions)
     assert told(ui, "SQL_EXECUTION")[:2] == [("0", "RUNNING", at(1)), ("0", "FINISHED", at(3))]
-    last = {one.subject_id: one for one in ui.poll() if one.subject == "SQL_EXECUTION"}
+    last = {one.subject_id: one for one in polled(ui) if one.subject == "SQL_EXECUTION"}
     assert [one.status for one in last.values()] == ["FINISHED", "FAILED", "RUNNING", "UNKNOWN"]
     assert (last["1"].exception, last["2"].time, last["3"].detail) == ("boo", at(4), "DANCING")
 
@@ -136,24 +137,24 @@ def test_a_ui_that_closes_between_two_questions(loopback: Any, ui: DriverUi) -> 
     assert told(ui, "SPARK_JOB")[0][:2] == ("0", "RUNNING")
     loopback.reply(f"{API}/app-1/jobs", status=500)
     with pytest.raises(NoAnswerError, match="HTTP 500"):
-        ui.poll()
+        polled(ui)
 
 
 def test_a_port_that_another_application_took(loopback: Any) -> None:
     loopback.reply(API, json=[application("app-2")])
     ui = ui_at(loopback.url, "app-1")
     with pytest.raises(NoAnswerError, match="is the UI of app-2, not of app-1"):
-        ui.poll()
+        polled(ui)
     loopback.reply(API, json=[])
     with pytest.raises(NoAnswerError, match="is the UI of no application"):
-        ui.poll()
+        polled(ui)
 
 
 def test_an_attempt_is_a_part_of_the_path(loopback: Any) -> None:
     loopback.reply(API, json=[application("app-1", {"attemptId": "2"})])
     loopback.reply(f"{API}/app-1/2/jobs", json=[job(0, "RUNNING")])
     ui = ui_at(loopback.url)
-    assert [one.application_id for one in ui.poll()] == ["", "app-1/2"]
+    assert [one.application_id for one in polled(ui)] == ["", "app-1/2"]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_an_attempt_is_a_part_of_the_path(loopback: Any) -> None:
 def test_applications_of_another_shape(loopback: Any, answer: Any) -> None:
     loopback.reply(API, json=answer)
     with pytest.raises(NoAnswerError, match="another shape"):
-        ui_at(loopback.url).poll()
+        polled(ui_at(loopback.url))
 
 
 def test_fields_without_values(loopback: Any, ui: DriverUi) -> None:
@@ -170,7 +171,7 @@ def test_fields_without_values(loopback: Any, ui: DriverUi) -> None:
     nothing = dict.fromkeys(("name", "description", "submissionTime", "completionTime", "stageIds", "status"))
     loopback.reply(f"{API}/app-1/jobs", json=[{"jobId": 0, **nothing}])
     loopback.reply(f"{API}/app-1/sql", json=[{"id": 0, "status": None, "submissionTime": "soon", "duration": 1}])
-    assert [(one.subject, one.status) for one in ui.poll()] == [
+    assert [(one.subject, one.status) for one in polled(ui)] == [
         ("APPLICATION", "RUNNING"),
         ("SPARK_JOB", "UNKNOWN"),
         ("SQL_EXECUTION", "UNKNOWN"),
@@ -184,13 +185,13 @@ def history(loopback: Any, *attempts: dict[str, Any]) -> HistoryServer:
 
 def history_server(loopback: Any, application_id: str | None = "app-1") -> HistoryServer:
     endpoints = Endpoints("local", "client", {"history_server_url": loopback.url})
-    return HistoryServer(RestClient(), endpoints, Known(application_id))
+    return HistoryServer(endpoints, Known(application_id))
 
 
 def test_history_of_a_killed_application(loopback: Any) -> None:
     server = history(loopback)
     loopback.reply(f"{API}/app-1/jobs", json=[job(0, "RUNNING")])
-    reports = server.poll()
+    reports = polled(server)
     assert [(one.subject, one.status) for one in reports] == [("APPLICATION", "RUNNING"), ("SPARK_JOB", "RUNNING")]
     assert "not complete" in reports[0].detail
 
@@ -201,7 +202,7 @@ def test_history_of_two_attempts(loopback: Any) -> None:
     server = history(loopback, second, first)
     for attempt in "12":
         loopback.reply(f"{API}/app-1/{attempt}/jobs", json=[job(0, "SUCCEEDED")])
-    reports = server.poll()
+    reports = polled(server)
     assert [(one.status, one.time) for one in reports[:2]] == [("RUNNING", at(0)), ("FINISHED", at(9))]
     assert "says nothing about success" in reports[1].detail
     assert [one.application_id for one in reports[2:]] == ["app-1/1", "app-1/2"]
@@ -210,10 +211,10 @@ def test_history_of_two_attempts(loopback: Any) -> None:
 
 def test_history_that_is_not_there(loopback: Any) -> None:
     with pytest.raises(NoAnswerError, match="HTTP 404"):
-        history_server(loopback).poll()
-    assert history_server(loopback, None).poll() == []
+        polled(history_server(loopback))
+    assert polled(history_server(loopback, None)) == []
     loopback.reply(f"{API}/app-1", json={"id": "app-1"})
-    assert history_server(loopback).poll() == []
+    assert polled(history_server(loopback)) == []
 
 
 def stage(number: int, attempt: int = 0, **values: Any) -> dict[str, Any]:
@@ -240,7 +241,7 @@ def updated(identity: int, name: str | None, value: str) -> dict[str, Any]:
 
 def history_at(loopback: Any) -> HistoryServer:
     extra = {"history_server_url": loopback.url}
-    return HistoryServer(RestClient(timeout_seconds=1), Endpoints("yarn", "client", extra), Known("app-1"))
+    return HistoryServer(Endpoints("yarn", "client", extra), Known("app-1"))
 
 
 def test_what_the_tasks_of_each_attempt_did(loopback: Any) -> None:
@@ -254,7 +255,7 @@ def test_what_the_tasks_of_each_attempt_did(loopback: Any) -> None:
     ]
     loopback.reply(f"{API}/app-1/2/stages", json=stages)
     loopback.reply(f"{API}/app-1/1/stages", json=[stage(0, executorRunTime=0, jvmGcTime=0)])
-    second, first = history_at(loopback).numbers()
+    second, first = asked(history_at(loopback).numbers())
     assert second == TaskNumbers(
         *("app-1", "2", "History Server", 12, 3, 6, 3000, 300, 90, 9, 600, 60),
         accumulators=(Accumulator("amount", 0.5), Accumulator("orders", 8)),
@@ -265,7 +266,7 @@ def test_what_the_tasks_of_each_attempt_did(loopback: Any) -> None:
 def test_sums_of_which_a_part_was_forgotten_are_not_given(loopback: Any) -> None:
     loopback.reply(f"{API}/app-1", json=application())
     loopback.reply(f"{API}/app-1/stages", json=[stage(number) for number in range(7, 1007)])
-    assert list(history_at(loopback).numbers()) == []
+    assert asked(history_at(loopback).numbers()) == []
 
 
 @pytest.mark.parametrize("answer", [{"status": 404}, {"json": [{"stageId": 0, "inputBytes": "many"}]}, {"body": b"<"}])

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from dialogues import polled
 
+from spark_lineage.http_client import NoAnswerError
 from spark_lineage.merge.transition import StatusLedger
+from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.source import Known
 from spark_lineage.watch.yarn import YarnResourceManager
 
 ID = "application_1700000000000_0001"
@@ -28,19 +29,19 @@ def app(state: str, final_status: str = "UNDEFINED", **values: Any) -> dict[str,
 
 def manager(*urls: str, deploy_mode: Any = "cluster", application_id: str | None = ID) -> YarnResourceManager:
     endpoints = Endpoints("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
-    return YarnResourceManager(RestClient(timeout_seconds=1), endpoints, Known(application_id))
+    return YarnResourceManager(endpoints, Known(application_id))
 
 
 def told(source: YarnResourceManager, subject: str = "DRIVER") -> list[tuple[str, float | None]]:
     """The statuses of a poll, each with the seconds since the start, None for the time at which it was asked."""
-    reports = [one for one in source.poll() if one.subject == subject]
+    reports = [one for one in polled(source) if one.subject == subject]
     assert {one.subject_id for one in reports} <= {ID}
     seconds = [one.time.timestamp() - START / 1000 for one in reports]
     return [(one.status, second if second < 100 else None) for one, second in zip(reports, seconds, strict=True)]
 
 
 def test_nothing_is_asked_without_an_id(loopback: Any) -> None:
-    assert manager(loopback.url, application_id=None).poll() == []
+    assert polled(manager(loopback.url, application_id=None)) == []
     assert not loopback.asked
 
 
@@ -58,7 +59,7 @@ def test_the_way_of_an_application(loopback: Any) -> None:
     ]
     for answer in answers:
         loopback.reply(PATH, json=answer)
-        for report in source.poll():
+        for report in polled(source):
             ledger.add(report)
     ways = {
         subject: [one.new_status for one in ledger.transitions if one.subject == subject]
@@ -89,7 +90,7 @@ def test_an_application_that_was_not_seen_before(loopback: Any) -> None:
 )
 def test_how_a_driver_ends(loopback: Any, state: str, final_status: str, status: str) -> None:
     loopback.reply(PATH, json=app(state, final_status, diagnostics="Exception in User Class\n", finishedTime=START + 1))
-    last = [one for one in manager(loopback.url).poll() if one.subject == "DRIVER"][-1]
+    last = [one for one in polled(manager(loopback.url)) if one.subject == "DRIVER"][-1]
     assert last.status == status
     assert last.exception == ("Exception in User Class" if status in ("FAILED", "KILLED") else "")
     assert state in last.detail
@@ -97,7 +98,7 @@ def test_how_a_driver_ends(loopback: Any, state: str, final_status: str, status:
 
 def test_a_client_mode_success_says_nothing(loopback: Any) -> None:
     loopback.reply(PATH, json=app("FINISHED", "SUCCEEDED", finishedTime=START + 9000))
-    reports = manager(loopback.url, deploy_mode="client").poll()
+    reports = polled(manager(loopback.url, deploy_mode="client"))
     assert {one.subject for one in reports} == {"APPLICATION"}
     assert reports[-1].detail == "FINISHED, finalStatus SUCCEEDED, which says nothing about the program in client mode"
 
@@ -125,7 +126,7 @@ def test_links(loopback: Any) -> None:
         ),
     ]:
         loopback.reply(PATH, json=answer)
-        source.poll()
+        polled(source)
         assert (source.known.proxied_ui_url, source.known.logs_url) == expected
 
 
@@ -149,12 +150,12 @@ def test_a_standby_is_passed_over(loopbacks: Callable[[], Any]) -> None:
 def test_what_is_no_answer(loopback: Any, answer: Any) -> None:
     loopback.reply(PATH, json=answer)
     with pytest.raises(NoAnswerError, match=re.escape(loopback.url)):
-        manager(loopback.url).poll()
+        polled(manager(loopback.url))
 
 
 def test_all_that_is_missing_is_told(loopbacks: Callable[[], Any]) -> None:
     first, second = loopbacks(), loopbacks()
     with pytest.raises(NoAnswerError, match=f"{first.url}.* HTTP 404; {second.url}.* HTTP 404"):
-        manager(first.url, second.url).poll()
+        polled(manager(first.url, second.url))
     with pytest.raises(NoAnswerError, match="no address"):
-        manager().poll()
+        polled(manager())

@@ -14,17 +14,13 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow.utils.state import TaskInstanceState
 from asgiref.sync import sync_to_async
 
-from spark_lineage.launch.launch import Launch, stored_launch
-from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport
+from spark_lineage.launch.launch import Launch, redacted, stored_launch
+from spark_lineage.merge.transition import StatusLedger
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import Places
-from spark_lineage.watch.async_rest import AsyncRest
+from spark_lineage.watch.dialect import Dialect, Known, converse_async, pause_seconds
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.kubernetes import Kubernetes
-from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Known, Source
-from spark_lineage.watch.sources import Sources, pause_seconds
-from spark_lineage.watch.task_watch import redacted
+from spark_lineage.watch.sources import Sources, driver_end, kill_driver
 
 TIMEOUT = "TIMEOUT"
 """The status where the driver has not ended when the task has to."""
@@ -86,7 +82,7 @@ class SparkApplicationTrigger(BaseTrigger):
         yield event
 
     async def _awaited(self) -> TriggerEvent:
-        sources: Sequence[Source] = ()
+        managers: Sequence[Dialect] = ()
         unanswered = unknown = 0
         ledger = StatusLedger()
         if self.kept.get("has_looked") and self.next_look is not None:
@@ -94,11 +90,11 @@ class SparkApplicationTrigger(BaseTrigger):
         while True:
             end = None
             try:
-                if not sources:
+                if not managers:
                     launch, endpoints = await self._endpoints()
-                    rest = AsyncRest(endpoints)
-                    sources = Sources(endpoints, Known(driver_id=launch.external_id)).managers
-                end = await _end_of(sources, rest, ledger)
+                    client = endpoints.async_client()
+                    managers = Sources(endpoints, Known(driver_id=launch.external_id)).managers
+                end = await converse_async(driver_end(managers, ledger), client.ask)
                 unanswered = unknown = 0
             except Exception as error:
                 unknown = unknown + 1 if getattr(error, "http_status", None) == HTTPStatus.NOT_FOUND else 0
@@ -142,7 +138,8 @@ class SparkApplicationTrigger(BaseTrigger):
         try:
             if await self._task_state() != TaskInstanceState.DEFERRED:
                 launch, endpoints = await self._endpoints()
-                await AsyncRest(endpoints).kill(launch.external_id or "")
+                managers = Sources(endpoints, Known()).managers
+                await converse_async(kill_driver(managers, launch.external_id or ""), endpoints.async_client().ask)
                 self.log.info("%s is killed, because its task was cleared or marked.", external_id)
         except Exception as error:
             self.log.warning("%s may still run without its task: %s", external_id, redact(str(error)))
@@ -166,34 +163,10 @@ class SparkApplicationTrigger(BaseTrigger):
         launch = stored_launch(self.kept["launch"]) or Launch("", "")
         places = await sync_to_async(Places.of)(launch.conn_id, {})
         return launch, Endpoints(
-            launch.master, launch.deploy_mode, places.extra, places.login, places.password, yarn_urls=launch.yarn_urls
+            launch.master, launch.deploy_mode, places.extra, places.status, yarn_urls=launch.yarn_urls
         )
 
 
 def _is_running(ledger: StatusLedger) -> bool:
     """Whether the driver has begun, which may wait for a place in the cluster for hours."""
     return any(one.subject == "DRIVER" and one.new_status == "RUNNING" for one in ledger.transitions)
-
-
-async def _end_of(sources: Sequence[Source], rest: AsyncRest, ledger: StatusLedger) -> StatusReport | None:
-    """Return the end of the driver, None while it runs; all reports go into the ledger.
-
-    :raises NoAnswerError: when no source knows the driver
-    """
-    words: list[str] = []
-    http_status = None
-    for source in sources:
-        try:
-            reports = await rest.poll(source)
-        except NoAnswerError as error:
-            words.append(str(error))
-            http_status = error.http_status
-            continue
-        for one in reports:
-            ledger.add(one)
-        last = next((one for one in reversed(reports) if one.subject == "DRIVER"), None)
-        if last is not None:
-            # A deleted pod reports nothing more.
-            is_gone = last.status == "UNKNOWN" and source.name == Kubernetes.name
-            return last if last.status in ENDED or is_gone else None
-    raise NoAnswerError("; ".join(words) or "the connection names no server that knows it", http_status)

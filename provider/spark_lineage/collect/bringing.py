@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_lineage.collect.collector import Collector, earliest_of_run
 from spark_lineage.collect.copies import Copies, SourceError, Wanted
-from spark_lineage.collect.history_log import HistoryApi, HistoryLog
+from spark_lineage.collect.history_log import HistoryLog, HistoryLogs
 from spark_lineage.collect.stored_event_log import StoredEventLog, why_unreadable
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import local_directory, remote_directory
@@ -57,7 +57,7 @@ class Bringing:
         collector: Collector,
         *,
         application_ids: Callable[[], set[str]],
-        history: HistoryApi | None,
+        history: HistoryLogs | None,
         webhdfs_urls: Sequence[str] = (),
         logger: Log,
     ) -> None:

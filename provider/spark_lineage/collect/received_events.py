@@ -8,12 +8,12 @@ import hmac
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import requests
-
 from spark_lineage.collect.event_sources import EventSource
+from spark_lineage.http_client import MAX_BYTES, Access, HttpClient, NoAnswerError, Request, origin_of
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import append_private, create_private
 from spark_lineage.launch.lock import locked, within
@@ -95,12 +95,9 @@ class ReceivedEvents(EventSource):
         super().__init__(run_id, file)
         self.words = f"the receiver {service.url}"
         self._url = f"{service.url}{ENDPOINT}{run_id}"
-        self._session = requests.Session()
-        # Not by a proxy, and with no login of a .netrc.
-        self._session.trust_env = False
-        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
-        self._session.verify = bundle if service.verify is True else service.verify
-        self._session.headers[TOKEN_HEADER] = token_of(service.secret, run_id)
+        headers = {TOKEN_HEADER: token_of(service.secret, run_id)}
+        access = Access(headers=headers, verify=service.verify, is_direct=True)
+        self._client = HttpClient({origin_of(service.url): access})
 
     def bring(self, *, is_last: bool = False) -> None:  # noqa: ARG002 - of the protocol
         """Copy what is new.
@@ -127,18 +124,16 @@ class ReceivedEvents(EventSource):
 
     def close(self) -> None:
         """Close the connection."""
-        self._session.close()
+        self._client.close()
 
     def _piece(self, offset: int) -> bytes:
+        stream = BytesIO()
         try:
-            response = self._session.get(
-                self._url, params={"offset": str(offset)}, timeout=ANSWER_SECONDS, allow_redirects=False
-            )
-        except requests.RequestException as error:
-            # Its text may hold more than is to be shown.
-            raise AwayError(f"{self.words} cannot be asked: {type(error).__name__}") from None
-        if response.status_code != requests.codes.ok:
-            raise ReceiverError(f"{self.words} answered HTTP {response.status_code}")
-        if refused := int(response.headers.get(REFUSED_HEADER, "0")):
+            headers = self._client.save(Request(f"{self._url}?offset={offset}"), stream, MAX_BYTES)
+        except NoAnswerError as error:
+            if error.http_status is None:
+                raise AwayError(f"{self.words} cannot be asked: {error}") from None
+            raise ReceiverError(f"{self.words} answered HTTP {error.http_status}") from None
+        if refused := int(headers.get(REFUSED_HEADER, "0")):
             self.set_aside[REFUSED] = refused
-        return response.content
+        return stream.getvalue()

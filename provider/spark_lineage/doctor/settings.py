@@ -97,7 +97,7 @@ def shown_endpoints(places: Places, conn_id: str) -> Iterator[ShownSetting]:
         if (value := places.extra.get(key)) not in (None, ""):
             yield ShownSetting(key, _shown(key, value), _extra(conn_id))
     mode = str(places.extra.get("deploy-mode") or "client")
-    if wrong := _complaint(partial(Endpoints, "local", mode, places.extra, places.login, places.password)):
+    if wrong := _complaint(partial(Endpoints, "local", mode, places.extra, places.status)):
         yield ShownSetting("status endpoints", None, _extra(conn_id), wrong)
 
 

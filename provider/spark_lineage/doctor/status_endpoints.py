@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from spark_lineage.doctor.setup import Finding, Setup, ok, warning
+from spark_lineage.http_client import HttpClient, NoAnswerError, place_of
 from spark_lineage.settings import SettingError
 from spark_lineage.settings.hadoop import resource_managers
+from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 
-_LOGIN = "give status_auth and what belongs to it in the extra of the Spark connection (docs/status.md)"
+_LOGIN = (
+    "name a connection with the credentials as status_conn_id in the extra of the Spark connection (docs/status.md)"
+)
 _API_SERVER = "API server"
 # No pod is called that: 404 means that we were let in.
 _NO_POD = "spark-lineage-doctor"
@@ -50,7 +53,7 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
 def endpoints_of(setup: Setup) -> Endpoints:
     """Return the endpoints of the Spark connection; raises ``SettingError`` where its extra does not fit."""
     places, yarn_urls = setup.places, resource_managers(setup.env)
-    return Endpoints(setup.master, setup.deploy_mode, places.extra, places.login, places.password, yarn_urls=yarn_urls)
+    return Endpoints(setup.master, setup.deploy_mode, places.extra, places.status, yarn_urls=yarn_urls)
 
 
 def _endpoints(found: Endpoints) -> Iterator[_Endpoint]:
@@ -73,10 +76,10 @@ def _endpoints(found: Endpoints) -> Iterator[_Endpoint]:
         yield _Endpoint(_API_SERVER, found.kubernetes_api_url, path, "kubernetes_api_url")
 
 
-def _asked(client: RestClient, endpoint: _Endpoint) -> Finding:
+def _asked(client: HttpClient, endpoint: _Endpoint) -> Finding:
     place = f"{endpoint.name} at {place_of(endpoint.url)}"
     try:
-        return ok(f"{place}: {endpoint.state(client.get_json(endpoint.url + endpoint.path, dict[str, Any]))}")
+        return ok(f"{place}: {endpoint.state(get_json(client, endpoint.url + endpoint.path, dict[str, Any]))}")
     except NoAnswerError as error:
         text, status = f"{endpoint.name}: {error}", error.http_status
     except (KeyError, TypeError):

@@ -10,11 +10,9 @@ import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
-import requests
-from urllib3.exceptions import HTTPError
-
+from spark_lineage.http_client import HttpClient, NoAnswerError, Request
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation
 from spark_lineage.inject.properties import LISTENER, JarNotFoundError
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedPlace
@@ -26,10 +24,9 @@ from spark_lineage.settings.places import DEFAULT_JAR
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
 _COORDINATE = re.compile(r"(?P<group>[\w.][\w.\-]*):(?P<artifact>[\w.][\w.\-]*):(?P<version>[\w.][\w.\-+]*)", re.ASCII)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-_CHUNK_BYTES = 256 * 1024
+_MOST_BYTES = 1024 * 1024 * 1024
+_MOST_REDIRECTS = 10
 CLASS_PATH = BoundedPlace("the driver's class path", ANSWER_SECONDS)
-# A network that swallows packets must not eat the time of the repositories after it.
-_CONNECT_SECONDS = 5.0
 # In which class Spark's Ivy has the root of Maven Central.
 _IVY_CLASS = "org/apache/ivy/plugins/resolver/IBiblioResolver.class"
 _ROOT = re.compile(rb"https://[\w.\-/]+/maven2/")
@@ -161,11 +158,9 @@ def _download(urls: Sequence[str], target: Path, deadline: float) -> None:
         try:
             _download_one(url, target, deadline)
             return _check_jar(target, _origin(url))
-        except requests.HTTPError as error:
-            cause = f"HTTP {error.response.status_code}"
-        except (requests.RequestException, HTTPError) as error:
-            # Its own text and chain may hold the URL with its login.
-            cause = type(error).__name__
+        except NoAnswerError as error:
+            is_said = error.http_status in {None, 200}
+            cause = str(error).partition(": ")[2] or str(error) if is_said else f"HTTP {error.http_status}"
         except (TimeoutError, JarNotFoundError) as error:
             cause = str(error)
         causes.append(f"{_origin(url)}: {cause}")
@@ -176,22 +171,25 @@ def _download(urls: Sequence[str], target: Path, deadline: float) -> None:
 
 
 def _download_one(url: str, target: Path, deadline: float) -> None:
-    seconds = deadline - time.monotonic()
-    if seconds <= 0:
-        raise TimeoutError("no time was left")
-    timeout = (min(_CONNECT_SECONDS, seconds), seconds)
-    with requests.get(url, timeout=timeout, stream=True) as response, target.open("wb") as stream:
-        response.raise_for_status()
-        if url.lower().startswith("https:") and not all(
-            hop.url.startswith("https:") for hop in (*response.history, response)
-        ):
-            # Who listens there could put code into the driver.
-            raise JarNotFoundError("it redirects from https to another protocol")
-        # read1 returns what has come; read would wait for a whole chunk, each piece of it with a time limit of its own.
-        while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
-            stream.write(chunk)
-            if time.monotonic() > deadline:
-                raise TimeoutError("the time limit was over")
+    client, is_secure = HttpClient(), url.lower().startswith("https:")
+    try:
+        for _ in range(_MOST_REDIRECTS):
+            if (seconds := deadline - time.monotonic()) <= 0:
+                raise TimeoutError("no time was left")
+            try:
+                with target.open("wb") as stream:
+                    client.save(Request(url, seconds=seconds), stream, _MOST_BYTES)
+                    return
+            except NoAnswerError as error:
+                if not error.location:
+                    raise
+                url = urljoin(url, error.location)
+            if is_secure and not url.lower().startswith("https:"):
+                # Who listens there could put code into the driver.
+                raise JarNotFoundError("it redirects from https to another protocol")
+        raise JarNotFoundError("it redirects too often")
+    finally:
+        client.close()
 
 
 def _origin(url: str) -> str:

@@ -6,7 +6,10 @@ in Airflow's task state store (Airflow 3.3 and newer), and as a file beside the 
 
 from __future__ import annotations
 
+import logging
+import os
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +18,11 @@ import msgspec
 from msgspec import Struct, structs
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.directory import LAUNCH_FILE, encoded, read_small, replace_private
+from spark_lineage.launch.directory import LAUNCH_FILE, TRANSITIONS_FILE, encoded, read_small, replace_private
+from spark_lineage.launch.line import LineError, decode_transition
 from spark_lineage.merge.lineage import Application, TaskLineage
+from spark_lineage.merge.transition import StatusTransition
+from spark_lineage.secrets.redaction import redact
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
 STORE_KEY = "spark_lineage_launch"
@@ -24,6 +30,8 @@ _YARN_ID = re.compile(r"application_\d+_\d+\Z")
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
 # A user has set `success` and `skipped`: no try is lost that ended so by itself.
 TryEnd = Literal["success", "failed", "skipped"]
+
+log = logging.getLogger(__name__)
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -166,3 +174,21 @@ class LostTry(Struct, frozen=True, tag=True):
     end: TryEnd = "failed"
     error: str = ""
     is_retried: bool = False
+
+
+def redacted(one: StatusTransition) -> StatusTransition:
+    """Return a transition as it may be kept."""
+    return structs.replace(one, detail=redact(one.detail), exception=redact(one.exception))
+
+
+def read_transitions(directory: Path) -> Iterator[StatusTransition]:
+    """Return the transitions that were kept beside the lineage of a launch; torn lines are skipped.
+
+    :raises OSError: when the file is there and cannot be read
+    """
+    file = directory / TRANSITIONS_FILE
+    for line in read_small(file).splitlines() if os.path.lexists(file) else ():
+        try:
+            yield decode_transition(line)
+        except LineError as error:
+            log.debug("Set aside a line of %s: %s", file, error)

@@ -13,8 +13,9 @@ from msgspec import Struct, structs
 from spark_lineage.collect.bringing import Bringing
 from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.collect.event_sources import source_of
+from spark_lineage.collect.history_log import HistoryLogs
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline
-from spark_lineage.launch.launch import TryEnd, application_ids
+from spark_lineage.launch.launch import TryEnd, application_ids, read_transitions
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.merge.lineage import TaskLineage, TaskState
@@ -23,11 +24,10 @@ from spark_lineage.merge.task import is_kill_asked, task_lineage
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary
 from spark_lineage.naming.options import DEFAULT_NAMING
 from spark_lineage.submit.processes import end_processes
+from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.history_logs import HistoryLogs
-from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
-from spark_lineage.watch.task_watch import TaskWatch, read_transitions
+from spark_lineage.watch.status_monitor import StatusMonitor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,10 +72,9 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     known = Known(application_id=launch.application_id, driver_id=launch.external_id)
     endpoints = endpoints_of(launch, places, guard)
     sources = Sources(endpoints, known)
-    watch = TaskWatch(
+    watch = StatusMonitor(
         sources,
         collector.directory,
-        deploy_mode=launch.deploy_mode,
         interval_seconds=ANSWER_SECONDS,
         # Listeners to the status heard of it from the try itself, as long as it lived.
         on_transition=lambda _: None,
@@ -87,7 +86,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     with guard("Datasets have their default names"):
         naming = places.naming()
     with guard("The timeline begins with the end"):
-        watch.log.restore(read_transitions(collector.directory))
+        watch.resume("", read_transitions(collector.directory))
     if launch.events_from:
         collector.source = launch.events_from
         why = f"Some lineage is missing, because the driver's events cannot be collected by {launch.events_from}"
@@ -109,18 +108,18 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         # In a directory that this machine sees, it lies or it does not.
         bringing.finish(Deadline(ANSWER_SECONDS), is_missing=False)
     # Our own log stays where it is, for whoever else may still read it, until it is too old.
-    FollowedEventLogs(collector, watch.log.tell, launch, is_removing=False, copies=bringing.names).finish(guard)
+    FollowedEventLogs(collector, watch.report, launch, is_removing=False, copies=bringing.names).finish(guard)
     known.application_id = max(collector.application_ids, default=None) or known.application_id
     # As the session calls it.
     process = f"{launch.host}:{'?' if launch.process_id is None else launch.process_id}"
     watch.driver_id = process if launch.deploy_mode == "client" else launch.external_id or ""
     with guard("The timeline may lack its end"):
-        watch.ask_at_the_end(ANSWER_SECONDS)
+        watch.finish(ANSWER_SECONDS)
     with guard("The timeline may lack its end"):
         detail = _conclude(launch, watch, collector.application_ids, is_ended_here=ended_processes > 0)
-    is_failed = watch.log.has_uncaught_failure()
-    watch.log.flush(BRIEF_SECONDS)
-    state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
+    is_failed = watch.has_uncaught_failure()
+    watch.flush(BRIEF_SECONDS)
+    state = verdict(watch.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
     if lost.is_retried and state == "COMPLETE":
         state = "FAIL"
     lineage = task_lineage(collector.state, state, naming=naming)
@@ -130,7 +129,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     return Recovered(structs.replace(lineage, status=status), collector.counts)
 
 
-def _conclude(launch: Launch, watch: TaskWatch, applications: Iterable[str], *, is_ended_here: bool) -> str:
+def _conclude(launch: Launch, watch: StatusMonitor, applications: Iterable[str], *, is_ended_here: bool) -> str:
     """Report the ends that are still missing, as far as they are certain; return what is known of the driver's.
 
     In cluster mode only the cluster manager knows the end of the driver.
@@ -140,10 +139,10 @@ def _conclude(launch: Launch, watch: TaskWatch, applications: Iterable[str], *, 
     known = watch.applications(applications)
     status, detail = watch.driver_status or "UNKNOWN", _ENDED
     if launch.deploy_mode == "client":
-        statuses = [watch.log.status("APPLICATION", each) for each in known]
+        statuses = [watch.status("APPLICATION", each) for each in known]
         is_over = bool(statuses) and all(each in ENDED for each in statuses)
         status, detail = _client_end(launch, is_ended_here=is_ended_here, is_over=is_over)
-        watch.log.tell(StatusReport("DRIVER", watch.driver_id, status, datetime.now(UTC), _AIRFLOW, detail=detail))
+        watch.report(StatusReport("DRIVER", watch.driver_id, status, datetime.now(UTC), _AIRFLOW, detail=detail))
     if status in ENDED:
         watch.end_applications(status, _AIRFLOW, detail, known)
     return detail
@@ -159,7 +158,7 @@ def _client_end(launch: Launch, *, is_ended_here: bool, is_over: bool) -> tuple[
     return "FAILED", "its task was lost, and it is gone without an end"
 
 
-def _error(launch: Launch, watch: TaskWatch, detail: str) -> str:
+def _error(launch: Launch, watch: StatusMonitor, detail: str) -> str:
     driver = watch.driver_status
     if not watch.driver_id:
         return "The task was lost before its driver was submitted."

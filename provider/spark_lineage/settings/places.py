@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,11 @@ class Places:
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
-    login: str | None = None
-    password: str | None = field(default=None, repr=False)
     has_connection: bool = False
     master: str = "yarn"
     """Of the connection, or the one that the Spark provider takes without one."""
+    status: Any = field(default=None, repr=False)
+    """The connection that ``status_conn_id`` of the extra names; None where there is none."""
 
     @classmethod
     def of(cls, conn_id: str, arguments: Mapping[str, Any]) -> Places:
@@ -37,8 +38,12 @@ class Places:
             connection = BaseHook.get_connection(conn_id)
         except AirflowException:
             return cls(arguments)
-        login, password, master = connection.login, connection.password, _master(connection)
-        return cls(arguments, connection.extra_dejson, login, password, has_connection=True, master=master)
+        extra, master = connection.extra_dejson, _master(connection)
+        status = None
+        if status_conn_id := extra.get("status_conn_id"):
+            with suppress(AirflowException):
+                status = BaseHook.get_connection(str(status_conn_id))
+        return cls(arguments, extra, has_connection=True, master=master, status=status)
 
     def settings(self) -> Settings:
         """Return the settings; raises ``SettingError`` when a value does not fit."""

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,13 +50,17 @@ _OF_THE_RUN = re.compile(
 )
 _TEMPLATE = re.compile(r"\{[{%]")
 _CURL = "/usr/bin/curl"
-# Prints an answer as curl does: of the URL, to the method.
+# Prints an answer as curl does: of the URL, to the method. Of too many failures the hook would make an end.
 _ASK = """
 import sys
 from urllib.request import Request, urlopen
 url, method = sys.argv[1:]
-with urlopen(Request(url, b"" if method == "POST" else None, method=method), timeout=30) as answer:
-    print(answer.read().decode())
+try:
+    with urlopen(Request(url, b"" if method == "POST" else None, method=method), timeout=30) as answer:
+        print(answer.read().decode())
+except OSError as error:
+    print(error)
+    sys.exit(method == "POST")
 """
 # Larger programs are known by their size.
 _MAX_PROGRAM_BYTES = 32 * 1024 * 1024
@@ -108,6 +113,8 @@ class HookAdapter:
     :param on_learnt: called when ``submission`` has learnt something from the log
     :param on_external_id: called as soon as the id is known by which the provider finds a running job again
     :param has_finished: whether the driver was seen to succeed where it runs
+    :param on_line: called often by the task's own thread, while it waits
+    :param unknown_seconds: for how long nobody may know what a remote driver does
     """
 
     hook: Any
@@ -117,6 +124,8 @@ class HookAdapter:
     on_learnt: Callable[[], None]
     on_external_id: Callable[[str], None]
     has_finished: Callable[[], bool]
+    on_line: Callable[[], object] = lambda: None
+    unknown_seconds: float = 600.0
     submission: Submission = field(default_factory=Submission)
     launch_id: str = ""
     """Marks all processes of a driver on this machine, by which they are ended; none where it is empty."""
@@ -137,6 +146,13 @@ class HookAdapter:
             vars(hook)[name] = partial(_without_curl, getattr(hook, name))
         if hasattr(hook, "_poll_k8s_driver_via_api"):
             hook._poll_k8s_driver_via_api = partial(self._poll_pod, hook._poll_k8s_driver_via_api)
+        self._unknown_since: float | None = None
+        for name, ask in (
+            ("_process_spark_status_log", self._status_of_driver),
+            ("_query_yarn_application_status", self._answer_of_yarn),
+        ):
+            if hasattr(hook, name):
+                vars(hook)[name] = partial(ask, getattr(hook, name))
         vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log)
         vars(hook).update(_mask_cmd=self._mask, _build_spark_submit_command=self._build)
 
@@ -290,11 +306,53 @@ class HookAdapter:
                 submission.logged_ids = tuple(dict.fromkeys((*submission.logged_ids, *logged)))
                 if found := _EVENT_LOG.search(line):
                     submission.event_logs = tuple(dict.fromkeys((*submission.event_logs, found[1])))
+            self.on_line()
             masked = self._redact_line(line)
             self._log.masked_line = masked.strip()
             yield masked
             if submission.external_id is None:
                 self._learn_external_id()
+
+    def _status_of_driver(self, process: Callable[[Iterator[Any]], None], lines: Iterator[Any]) -> None:
+        """Take what a standalone master says of a driver.
+
+        Upstream fault (6.3): a master that is away for some seconds, or does not know yet what it has recovered, fails
+        the task, while the driver goes on.
+        """
+        self.hook._driver_status = None
+        process(lines)
+        if self.hook._driver_status in {None, "UNKNOWN"}:
+            self._note_unknown(self.hook._driver_status or "its master does not answer")
+            self.hook._driver_status = None
+        else:
+            self._unknown_since = None
+
+    def _answer_of_yarn(self, ask: Callable[[str], Any], application_id: str) -> Any:
+        """Return what YARN says; the same fault, of a ResourceManager that is away for two minutes."""
+        while True:
+            try:
+                answer = ask(application_id)
+            except RuntimeError as error:
+                self._note_unknown(error)
+                time.sleep(self.hook._status_poll_interval)
+            else:
+                self.on_line()
+                self._unknown_since = None
+                return answer
+
+    def _note_unknown(self, problem: object) -> None:
+        """Note that nobody knows what a remote driver does.
+
+        :raises RuntimeError: when that has lasted for too long
+        """
+        self.on_line()
+        now = time.monotonic()
+        tell = self._log.warning if self._unknown_since is None else self._log.debug
+        tell("It is not known what the driver does: %s", problem)
+        self._unknown_since = self._unknown_since or now
+        if now - self._unknown_since >= self.unknown_seconds:
+            text = f"Nobody has known for {self.unknown_seconds:g} s what the driver does ({problem})"
+            raise LookupError(f"{text}: its end is not known; it may still run")
 
     def _poll_pod(self, poll: Callable[[], str | None]) -> str | None:
         """Wait for a pod as the hook does.

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
+from http import HTTPStatus
 from typing import Any
 
-import requests
-
+from spark_lineage.http_client import HttpClient, NoAnswerError, place_of
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import Places
+from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 
 WINDOW_SECONDS = 3600.0
 """Applications that ended longer ago are not looked for on the History Server."""
@@ -77,7 +77,7 @@ def endpoints_of(conn_id: str) -> Endpoints:
     """
     places = Places.of(conn_id, {})
     yarn_urls = resource_managers(os.environ)
-    return Endpoints(places.master, "client", places.extra, places.login, places.password, yarn_urls=yarn_urls)
+    return Endpoints(places.master, "client", places.extra, places.status, yarn_urls=yarn_urls)
 
 
 def send_gauges(servers: Sequence[Server], conn_id: str) -> None:
@@ -127,7 +127,7 @@ def _runs_on_yarn(get: _Get, application_id: str) -> bool | None:
     try:
         return get(f"/ws/v1/cluster/apps/{application_id}")["app"]["state"] not in {"FINISHED", "FAILED", "KILLED"}
     except NoAnswerError as error:
-        if error.http_status != requests.codes.not_found:
+        if error.http_status != HTTPStatus.NOT_FOUND:
             raise
     began = get("/ws/v1/cluster/info")["clusterInfo"]["id"]
     return False if application_id.startswith(f"application_{began}_") else None
@@ -142,8 +142,8 @@ def _runs_on_master(get: _Get, application_id: str) -> bool | None:
     return None
 
 
-def _get(client: RestClient, url: str, path: str) -> Any:
-    return client.get_json(f"{url}{path}")
+def _get(client: HttpClient, url: str, path: str) -> Any:
+    return get_json(client, f"{url}{path}")
 
 
 def _ask_master(server: Server, get: _Get, ended: dict[str, float], now: float) -> None:

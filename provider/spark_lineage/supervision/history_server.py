@@ -16,8 +16,8 @@ class SparkHistoryServerSensor(BaseSensorOperator):
 
     The end of the log says nothing about success. The log of a driver that was killed has no end: give a ``timeout``.
 
-    :param conn_id: the Spark connection, whose extra has ``history_server_url`` and credentials (``status_auth``;
-        templated)
+    :param conn_id: the Spark connection, whose extra has ``history_server_url`` and ``status_conn_id``
+        (templated)
     :param application_id: of the application, such as ``application_1700000000000_0001``; without one, the sensor
         waits for the server itself (templated)
     """
@@ -35,10 +35,10 @@ class SparkHistoryServerSensor(BaseSensorOperator):
         :raises SettingError: when the connection names no History Server, or in a way that does not fit
         """
         # A scheduler that only reads the DAG needs none of them.
+        from spark_lineage.collect.history_log import HistoryLogs
+        from spark_lineage.http_client import NoAnswerError
         from spark_lineage.settings import SettingError
         from spark_lineage.supervision.health import endpoints_of
-        from spark_lineage.watch.history_logs import HistoryLogs
-        from spark_lineage.watch.rest import NoAnswerError
 
         endpoints = endpoints_of(self.conn_id)
         if not endpoints.history_server_url:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from spark_lineage.collect.bringing import Bringing, why_not_home
 from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.collect.declared import declared_events, declared_span
+from spark_lineage.collect.history_log import HistoryLogs
 from spark_lineage.launch.bounded_run import (
     AFTER_READING_SECONDS,
     ANSWER_SECONDS,
@@ -33,7 +34,6 @@ from spark_lineage.merge.task import task_lineage
 from spark_lineage.task.receiving import Receiving
 from spark_lineage.task.tracking import Tracking
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.history_logs import HistoryLogs
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from spark_lineage.launch.launch import Launch, storable, without_login
+from spark_lineage.launch.launch import Launch, redacted, storable, without_login
 from spark_lineage.merge.transition import StatusTransition, report_of
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.submit.deferral import follow_job, run_commands
 from spark_lineage.submit.hook import environment, master_of
 from spark_lineage.task.launching import submitted_with
 from spark_lineage.task.session import DEFERRED, LineageSession
-from spark_lineage.watch.task_watch import redacted
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,9 @@ from spark_lineage.launch.launch import (
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import lineage_directory
 from spark_lineage.submit.hook import is_yarn_cluster, master_of
+from spark_lineage.watch.dialect import Known, get_json
 from spark_lineage.watch.endpoints import endpoints_of
+from spark_lineage.watch.sources import Sources
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from spark_lineage.settings import Settings
     from spark_lineage.settings.places import Places
     from spark_lineage.submit.hook import HookAdapter
-    from spark_lineage.watch.endpoints import Endpoints
 
 _PARENT_JOB = "spark.openlineage.parentJobName"
 
@@ -136,33 +137,33 @@ class LaunchHandle:
                 text = "deferrable has no effect: the driver runs on the worker, or no server reports its end."
                 self._guard.log.warning(text)
 
-        def endpoints(**known: Any) -> Endpoints:
+        def sources(**known: Any) -> Sources:
             launch = Launch("", "", master=master_of(hook), deploy_mode="cluster", **known)
-            return endpoints_of(launch, places, self._guard)
+            return Sources(endpoints_of(launch, places, self._guard), Known())
 
         if master_of(hook).startswith("k8s"):
             from spark_lineage.submit.kubernetes import follow_pod
-            from spark_lineage.watch.async_rest import AsyncRest
 
-            follow_pod(hook, lambda driver_id: asyncio.run(AsyncRest(endpoints()).kill(driver_id)))
+            follow_pod(hook, lambda driver_id: sources().kill(driver_id))
         if not is_yarn_cluster(hook):
             return
-        from spark_lineage.submit.yarn import application_of, track_on_yarn
+        from spark_lineage.submit.yarn import ResourceManagers, application_of, track_on_yarn
 
-        def find(env: Mapping[str, str]) -> tuple[Sequence[str], Any]:
-            found = endpoints(yarn_urls=resource_managers(env))
-            return found.yarn_urls, found.access.auth
+        def find(env: Mapping[str, str]) -> ResourceManagers:
+            found = sources(yarn_urls=resource_managers(env))
+            get, endpoints = partial(get_json, found.client), found.endpoints
+            return ResourceManagers(endpoints.yarn_urls, get, found.kill, endpoints.access.is_anonymous)
 
         store = self._context.get("task_state_store")
         has_earlier_job = store is not None and bool(store.get(self._external_id_key))
-        track_on_yarn(operator, hook, find, has_earlier_job=has_earlier_job, log=self._guard.log)
-        if store is None or not getattr(operator, "durable", False):
+        managers = track_on_yarn(operator, hook, find, has_earlier_job=has_earlier_job, log=self._guard.log)
+        if store is None or managers is None or not getattr(operator, "durable", False):
             return
         earlier, known = stored_launch(store.get(STORE_KEY)), store.get(self._external_id_key)
         # The provider stores the id when spark-submit has ended: the worker of the earlier try was lost before.
         if earlier is None or earlier.deploy_mode != "cluster" or (known and earlier.external_id == known):
             return
-        if external_id := application_of(hook, earlier.application_run_id):
+        if external_id := application_of(managers, earlier.application_run_id):
             self._guard.log.info("%s was submitted by an earlier try, whose worker was lost.", external_id)
             store.set(self._external_id_key, external_id)
             store_launch(store, structs.replace(earlier, external_id=external_id))

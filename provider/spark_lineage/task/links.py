@@ -6,7 +6,6 @@ A DAG file imports this module: what a task alone needs is imported when a task 
 from __future__ import annotations
 
 import re
-import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -49,27 +48,41 @@ UI, HISTORY, MANAGER, DRIVER_LOG, JOB = LINKS = (
 
 
 class TaskLinks:
-    """What the links of one task instance lead to; from any thread. ``urls`` has what was pushed, by XCom key."""
+    """What the links of one task instance lead to; ``urls`` has what was pushed, by XCom key.
+
+    Any thread may show one; ``push`` is for the task's own thread, the only one that talks to Airflow.
+    """
 
     def __init__(self, task_instance: Any, guard: Guard) -> None:
         self.urls: dict[str, str] = {}
         self._task_instance = task_instance
         self._guard = guard
-        self._lock = threading.Lock()
+        self._shown: dict[str, str] = {}
 
     def show(self, link: SparkLink, url: str | None) -> None:
-        """Push a URL that is new, without login and secrets; None changes nothing, and empty text hides the link."""
-        from spark_lineage.launch.bounded_run import XCOMS
+        """Take a URL, without login and secrets; None changes nothing, and empty text hides the link."""
         from spark_lineage.launch.launch import without_login
         from spark_lineage.secrets.redaction import redact
 
         if url is None:
             return
         shown = redact(without_login(url))
-        with self._lock, self._guard("A link of the task is not shown", can_fail=False):
-            if self.urls.get(link.xcom_key, "") != shown and (not shown or shown.startswith(("http://", "https://"))):
-                self.urls[link.xcom_key] = shown
-                XCOMS.use(lambda: self._task_instance.xcom_push(key=link.xcom_key, value=shown))
+        if not shown or shown.startswith(("http://", "https://")):
+            self._shown[link.xcom_key] = shown
+
+    def push(self) -> None:
+        """Push the URLs that are new."""
+        while self._shown:
+            key, url = self._shown.popitem()
+            if self.urls.get(key, "") != url:
+                self.urls[key] = url
+                self._push(key, url)
+
+    def _push(self, key: str, url: str) -> None:
+        from spark_lineage.launch.bounded_run import XCOMS
+
+        with self._guard("A link of the task is not shown", can_fail=False):
+            XCOMS.use(lambda: self._task_instance.xcom_push(key=key, value=url))
 
 
 def job_url(pattern: str, task_instance: Any, *, is_map_index_in_name: bool) -> str | None:

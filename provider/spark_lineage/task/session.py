@@ -42,6 +42,7 @@ from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, su
 from spark_lineage.task.receiving import NOTHING_RETURNS, Receiving, nothing_returns
 from spark_lineage.task.task_events import TaskEvents
 from spark_lineage.task.watching import Watching
+from spark_lineage.watch.endpoints import unknown_seconds
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -106,6 +107,8 @@ class LineageSession:
                     on_learnt=self._learn,
                     on_external_id=self._remember_external_id,
                     has_finished=lambda: self._watching.has_finished,
+                    on_line=self._watching.links.push,
+                    unknown_seconds=unknown_seconds(self._task.places.extra),
                 )
         return hook
 

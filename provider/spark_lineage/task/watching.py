@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage import add_ons
-from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline, Kill
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, BoundedRun, Deadline, Kill
 from spark_lineage.launch.log import Guard, log_group
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState, utc
@@ -16,10 +16,10 @@ from spark_lineage.merge.transition import ENDED, Report, Status, StatusReport, 
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.submit.driver_output import DriverError, LineRedaction
 from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, TaskLinks, job_url
+from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES, Known
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.source import LOG_BYTES, LOG_LINES, Known
 from spark_lineage.watch.sources import Sources
-from spark_lineage.watch.task_watch import TaskWatch
+from spark_lineage.watch.status_monitor import StatusMonitor
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -41,7 +41,7 @@ class Watching:
     """
 
     def __init__(self, context: Context, task: TaskSettings, guard: Guard) -> None:
-        self.watch: TaskWatch | None = None
+        self.watch: StatusMonitor | None = None
         self._context = context
         self._task = task
         self.links = TaskLinks(context.get("ti"), guard)
@@ -74,19 +74,18 @@ class Watching:
             is_indexed = task.settings.map_index_in_job_name
             url = job_url(task.settings.lineage_url, self._context["ti"], is_map_index_in_name=is_indexed)
             self.links.show(JOB, url)
+            self.links.push()
         with self._guard("The application is not watched", can_fail=False):
             endpoints = endpoints_of(launch, task.places, self._guard)
             self._sources = Sources(endpoints, self._known)
-            self.watch = TaskWatch(
+            self.watch = StatusMonitor(
                 self._sources,
                 Path(launch.directory),
-                deploy_mode=launch.deploy_mode,
                 interval_seconds=task.settings.poll_interval_seconds,
                 has_event_log=has_event_log,
                 on_transition=self._on_transition,
                 logger=self._guard.log,
             )
-            self.watch.start()
 
     def driver_log(self, launch: Launch) -> Sources:
         """Return the log of a driver that runs in a cluster."""
@@ -109,7 +108,7 @@ class Watching:
         """Stop watching a job that goes on."""
         if self.watch is not None:
             self.watch.stop()
-            self.watch.log.flush(BRIEF_SECONDS)
+            self.watch.flush(BRIEF_SECONDS)
         if self._notifications is not None:
             with self._guard("Listeners may have missed events", can_fail=False):
                 self._notifications.close(self._task.settings.listener_timeout_seconds)
@@ -144,11 +143,13 @@ class Watching:
         self.learn(submission)
         for report in begun_applications(state):
             self.tell(report)
+        if self.watch is not None:
+            self.watch.poll()
 
     def write(self) -> None:
         """Write down what is new in the timeline, however long that takes."""
         if self.watch is not None:
-            self.watch.log.write()
+            self.watch.write()
 
     def has_begun(self, submission: Submission) -> bool:
         """Whether a driver may have run; false where the submission failed."""
@@ -180,12 +181,12 @@ class Watching:
     def tell(self, report: Report) -> None:
         """Take a report of status, from any source."""
         if self.watch is not None:
-            self.watch.log.tell(report)
+            self.watch.report(report)
 
     @property
     def summary(self) -> StatusSummary | None:
         """What is known now."""
-        return self.watch.log.summary() if self.watch is not None else None
+        return self.watch.summary() if self.watch is not None else None
 
     def conclude(
         self,
@@ -204,7 +205,7 @@ class Watching:
         watch, exit_code = self.watch, submission.exit_code if is_client else None
         if watch is not None:
             with self._guard("The timeline may lack its end", can_fail=False):
-                watch.ask_at_the_end(kill.deadline.within(ANSWER_SECONDS))
+                watch.finish(kill.deadline.within(ANSWER_SECONDS))
         state = task_state(
             is_killed=kill.is_asked,
             driver=watch.driver_status if watch is not None else None,
@@ -219,7 +220,7 @@ class Watching:
             error = submission.error.explain(submission.exit_code)
         if state == "FAIL" and not is_client:
             with self._guard("The end of the driver's log is not shown", can_fail=False):
-                error = self._shown_log(watch.log_tail(kill.deadline.within(ANSWER_SECONDS)), error)
+                error = self._shown_log(kill.deadline.within(ANSWER_SECONDS), error)
         if kill.is_asked:
             error = f"killed by Airflow ({kill.why})"
         elif submission.process_id is None and is_client and failure is not None:
@@ -229,13 +230,15 @@ class Watching:
         with self._guard("The timeline may lack its end", can_fail=False):
             watch.ended(_STATUS_OF[state], exit_code, error, applications)
             # Before all that is still to be sent: whoever comes after a kill reads it.
-            watch.log.flush(kill.deadline.within(BRIEF_SECONDS))
+            watch.flush(kill.deadline.within(BRIEF_SECONDS))
         return state, watch.summary(error, max(applications, default=None), submission.ui_url)
 
-    def _shown_log(self, texts: Mapping[str, str], how: str) -> str:
-        """Log the end of the driver's output, and return why it failed, if the output shows it."""
-        seen, log = DriverError(), self._guard.log
-        for name, text in texts.items():
+    def _shown_log(self, deadline: Deadline, how: str) -> str:
+        """Log the end of a remote driver's output, and return why it failed, if the output shows it in time."""
+        seen, log, texts = DriverError(), self._guard.log, dict[str, str]()
+        if (sources := self._sources) is not None:
+            BoundedRun(lambda: texts.update(sources.log_tail()), "spark-lineage-log").wait(deadline)
+        for name, text in dict(texts).items():
             # Which is cut anywhere.
             lines = text.splitlines()[1 if len(text.encode()) >= LOG_BYTES else 0 :]
             redact_line = LineRedaction()
@@ -259,20 +262,21 @@ class Watching:
         """Stop watching, and wait for the listeners; those that do not know the end yet get it."""
         if self.watch is not None:
             self.watch.stop()
-            self.watch.log.flush(deadline.within(BRIEF_SECONDS))
+            self.watch.flush(deadline.within(BRIEF_SECONDS))
         self._show_links(is_over=True)
+        self.links.push()
         if self._notifications is not None:
             with self._guard("Listeners may have missed events", can_fail=False):
                 at_most = deadline.within(self._task.settings.listener_timeout_seconds).seconds_left
                 self._notifications.ended(end, None, str(failure or ""))
                 self._notifications.close(at_most)
 
-    def _tell(self, tell: Callable[[TaskWatch], object], consequence: str) -> None:
+    def _tell(self, tell: Callable[[StatusMonitor], object], consequence: str) -> None:
         if self.watch is not None:
             with self._guard(consequence, can_fail=False):
                 tell(self.watch)
                 # In case this process is killed.
-                self.watch.log.flush(BRIEF_SECONDS)
+                self.watch.flush(BRIEF_SECONDS)
 
     def _on_transition(self, transition: StatusTransition) -> None:
         self._guard.log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)

@@ -1,13 +1,14 @@
-"""The addresses and credentials of the sources of status: read from the extra of a ``spark`` connection.
+"""The addresses of the sources of status, from a ``spark`` connection, and how they are asked, from an HTTP connection.
 
 Errors name the key, and show no secret.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -15,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-import requests
+import httpx
 
+from spark_lineage.http_client import ANSWER_SECONDS, Access, AsyncHttpClient, HttpClient, NoAnswerError, origin_of
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.values import SettingError, boolean, number, one_of
-from spark_lineage.watch.rest import READ_TIMEOUT_SECONDS, Access, NoAnswerError, RestClient, origin_of
 
 if TYPE_CHECKING:
     from spark_lineage.settings.places import Places
@@ -30,6 +31,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 # What the API server is called inside of its own cluster; the variable holds its address.
 _IN_CLUSTER = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 _APPLICATION_ID = re.compile(r"[\w-]+", re.ASCII)
+STATUS_CONNECTION = "status_conn_id"
 
 
 class Endpoints:
@@ -39,8 +41,7 @@ class Endpoints:
 
     :param master: as spark-submit gets it: ``local[2]``, ``spark://a:7077,b:7077``, ``yarn``, ``k8s://https://…``
     :param extra: of the connection; the keys are in ``docs/status.md``
-    :param login: of the connection, for ``status_auth`` ``basic`` without ``status_username``
-    :param password: the same, for ``status_password``
+    :param status: the HTTP connection that ``status_conn_id`` names, None where there is none of that name
     :param yarn_urls: the ResourceManagers, where the connection names none
     :raises SettingError: when a value does not fit
     """
@@ -50,8 +51,7 @@ class Endpoints:
         master: str,
         deploy_mode: str,
         extra: Mapping[str, Any],
-        login: str | None = None,
-        password: str | None = None,
+        status: Any = None,
         *,
         yarn_urls: Sequence[str] = (),
     ) -> None:
@@ -70,17 +70,27 @@ class Endpoints:
         self.kubernetes_api_url: str = read["kubernetes_api_url"] or api
         self.namespace: str = read["namespace"]
         self.webhdfs_urls: Sequence[str] = read["webhdfs_url"]
-        self.access = self.kubernetes_access = _access(read, login or "", password or "")
-        if self.access.auth is None and not read["status_auth"]:
+        if (conn_id := read[STATUS_CONNECTION]) and status is None:
+            raise SettingError(f"{_place(STATUS_CONNECTION)} is {conn_id!r}, and there is no such connection")
+        self._host = "" if status is None else _host(status)
+        self.access = self.kubernetes_access = Access() if status is None else _access(status)
+        self._seconds = ANSWER_SECONDS if status is None else _extra(status, "timeout", number) or ANSWER_SECONDS
+        if self.kubernetes_api_url and self.access.is_anonymous:
             self.kubernetes_access = _in_cluster(self.access, self.kubernetes_api_url)
-        self._timeout_seconds: float = read["status_timeout_seconds"]
 
-    def client(self) -> RestClient:
+    def client(self) -> HttpClient:
         """Return a client that sends the credentials to the hosts that connection or Hadoop name, and to no other."""
+        return HttpClient(self._named(), verify=self.access.verify, seconds=self._seconds)
+
+    def async_client(self) -> AsyncHttpClient:
+        """Return the same for an event loop."""
+        return AsyncHttpClient(self._named(), verify=self.access.verify, seconds=self._seconds)
+
+    def _named(self) -> Mapping[str, Access]:
         urls = (self.driver_ui_url, self.history_server_url, *self.master_ui_urls, *self.master_rest_urls)
         named = {origin_of(url): self.access for url in (*urls, *self.yarn_urls)}
         named[origin_of(self.kubernetes_api_url)] = self.kubernetes_access
-        return RestClient(named, verify=self.access.verify, timeout_seconds=self._timeout_seconds)
+        return {url: access for url, access in named.items() if self._host in ("", urlsplit(url).hostname)}
 
     def driver_ui_of(self, application_id: str | None) -> str | None:
         """Return the address of a driver's UI that the connection names; None where it does not, or needs the id."""
@@ -91,61 +101,54 @@ class Endpoints:
         return self.driver_ui_url.replace("{application_id}", application_id)
 
 
+def unknown_seconds(extra: Mapping[str, Any]) -> float:
+    """Return for how long nobody may know what a remote driver does; a value that does not fit is told elsewhere."""
+    key = "driver_unknown_seconds"
+    with suppress(SettingError):
+        return cast("float", _read(extra, key))
+    return cast("float", _READERS[key][1])
+
+
 def endpoints_of(launch: Launch, places: Places, guard: Guard | None) -> Endpoints:
     """Return the endpoints of a launch; those that need no settings, where one of its connection does not fit.
 
     :param guard: says what does not fit; None where that is said already
     """
-    extra, login, password = places.extra, places.login, places.password
     trouble = "The cluster is not asked as the connection says"
     with guard(trouble, can_fail=False) if guard is not None else suppress(SettingError):
-        return Endpoints(launch.master, launch.deploy_mode, extra, login, password, yarn_urls=launch.yarn_urls)
+        return Endpoints(launch.master, launch.deploy_mode, places.extra, places.status, yarn_urls=launch.yarn_urls)
     deploy_mode = "cluster" if launch.deploy_mode == "cluster" else "client"
     return Endpoints(launch.master, deploy_mode, {}, yarn_urls=launch.yarn_urls)
 
 
-class _Bearer(requests.auth.AuthBase):
-    def __init__(self, token: str, token_file: str) -> None:
-        self.token, self.token_file = token, token_file
+class _TokenFile(httpx.Auth):
+    def __init__(self, file: Path) -> None:
+        self.file = file
 
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self.token or self._read()}"
-        return request
-
-    def _read(self) -> str:
-        """Read the file anew for each request: Kubernetes and others renew it."""
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Read the file anew for each request: Kubernetes renews it."""
         try:
-            return Path(self.token_file).read_text(encoding="ascii").strip()
+            token = self.file.read_text(encoding="ascii").strip()
         except (OSError, UnicodeError) as error:
             cause = getattr(error, "strerror", None) or type(error).__name__
-        raise NoAnswerError(redact(f"the token file {self.token_file} cannot be read: {cause}"))
+            raise NoAnswerError(redact(f"the token file {self.file} cannot be read: {cause}")) from None
+        request.headers["Authorization"] = f"Bearer {token}"
+        yield request
 
 
-def _access(read: Mapping[str, Any], login: str, password: str) -> Access:
-    """Return how the endpoints are asked.
-
-    Without ``status_auth`` it is what the other keys are for: ``bearer`` with a token, ``basic`` with a user name. The
-    login of the connection alone is no such key: it may be there for something else.
-    """
-    token, token_file, username = read["status_token"], read["status_token_file"], read["status_username"]
-    auth: requests.auth.AuthBase | None = None
-    match read["status_auth"] or ("bearer" if token or token_file else "basic" if username else "none"):
-        case "bearer":
-            if not token and not token_file:
-                token_file = _file(str(SERVICE_ACCOUNT / "token"), _place("status_token_file"))
-            auth = _Bearer(token, token_file)
-        case "basic":
-            if not (username or login):
-                place = _place("status_auth")
-                raise SettingError(f"{place} is 'basic', and there is no 'status_username' and no login")
-            # Not the password of another.
-            own = read["status_password"] or ("" if username else password)
-            auth = requests.auth.HTTPBasicAuth((username or login).encode(), own.encode())
-        case "kerberos":
-            auth = _kerberos()
-    verify = read["status_verify"] and (read["status_ca_file"] or True)
-    cert, key = read["status_client_cert"], read["status_client_key"]
-    return Access(auth, verify, (cert, key) if cert and key else cert or None)
+def _access(status: Any) -> Access:
+    """Return how the endpoints are requested: a login makes Basic, a password alone is a bearer token."""
+    headers, cert = _extra(status, "headers", _headers) or {}, _extra(status, "cert", _files)
+    verify = _extra(status, "verify", _verify)
+    verify = True if verify is None else verify
+    if _extra(status, "kerberos", boolean):
+        return Access(_kerberos(status), headers, verify, cert, is_blocking=True)
+    token = {"Authorization": f"Bearer {status.password.strip()}"} if status.password and not status.login else {}
+    try:
+        auth = httpx.BasicAuth(status.login, status.password or "") if status.login else None
+    except UnicodeError:
+        raise SettingError(f"the login of the connection {status.conn_id} has half of a character") from None
+    return Access(auth, {**headers, **token}, verify, cert)
 
 
 def _in_cluster(access: Access, api_url: str) -> Access:
@@ -158,22 +161,60 @@ def _in_cluster(access: Access, api_url: str) -> Access:
     if host not in (*_IN_CLUSTER, os.environ.get("KUBERNETES_SERVICE_HOST", "")) or not token.exists():
         return access
     verify = str(authorities) if access.verify is True and authorities.exists() else access.verify
-    return replace(access, auth=_Bearer("", str(token)), verify=verify)
+    return replace(access, auth=_TokenFile(token), verify=verify)
 
 
-def _kerberos() -> requests.auth.AuthBase:
+def _kerberos(status: Any) -> httpx.Auth:
     try:
-        # Not an import statement: the package is optional, and comes without types.
-        kerberos: Any = import_module("requests_kerberos")
+        # Not an import statement: the package is optional.
+        kerberos: Any = import_module("httpx_gssapi")
     except ImportError as error:
-        remedy = "install it on the workers, or choose none, basic or bearer"
-        text = f"{_place('status_auth')} is 'kerberos', which needs the package requests-kerberos; {remedy}"
-        raise SettingError(text) from error
+        place = _place("kerberos", status)
+        raise SettingError(
+            f"{place} is set, which needs the package httpx-gssapi; install it on the workers"
+        ) from error
+    # It logs each ticket that is missing with a traceback; the server's answer says so.
+    logging.getLogger("httpx_gssapi").setLevel(logging.CRITICAL)
     # A server without a valid certificate still reports the status.
-    return cast("requests.auth.AuthBase", kerberos.HTTPKerberosAuth(mutual_authentication=kerberos.OPTIONAL))
+    return cast("httpx.Auth", kerberos.HTTPSPNEGOAuth(mutual_authentication=kerberos.OPTIONAL))
 
 
-def _place(key: str) -> str:
+def _host(status: Any) -> str:
+    """Return the only host that gets the credentials; empty for all that the Spark connection names."""
+    host = (status.host or "").strip()
+    try:
+        return urlsplit(host if "://" in host else f"//{host}").hostname or ""
+    except ValueError:
+        raise SettingError(f"the host of the connection {status.conn_id} is {redact(host)!r}; give a name") from None
+
+
+def _extra(status: Any, key: str, reader: Callable[[Any, str], Any]) -> Any:
+    extra = status.extra_dejson
+    value = extra.get(key) if isinstance(extra, Mapping) else None
+    return None if value is None or value == "" else reader(value, _place(key, status))
+
+
+def _headers(value: Any, place: str) -> Mapping[str, str]:
+    if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
+        raise SettingError(f'{place} is no JSON object of texts; give one, such as {{"X-Api-Key": "…"}}')
+    return {str(name): text for name, text in value.items()}
+
+
+def _verify(value: Any, place: str) -> bool | str:
+    with suppress(SettingError):
+        return boolean(value, place)
+    return _file(value, place)
+
+
+def _files(value: Any, place: str) -> tuple[str, str | None]:
+    """Read the file of a client certificate, or the pair of it and its key, as ``HttpHook`` does."""
+    certificate, key = value if isinstance(value, list | tuple) and len(value) == len("ck") else (value, None)
+    return _file(certificate, place), None if key is None else _file(key, place)
+
+
+def _place(key: str, status: Any = None) -> str:
+    if status is not None:
+        return f"{key!r} in the extra of the connection {status.conn_id}"
     return f"{key!r} in the extra of the Spark connection"
 
 
@@ -206,7 +247,7 @@ def _url(value: Any, place: str) -> str:
     url = (text if "://" in text else f"http://{text}").rstrip("/")
     parts = urlsplit(url if origin_of(url.replace("{application_id}", "id")) else "")
     if "@" in parts.netloc:
-        raise SettingError(f"{place} holds a login; give it as 'status_username' and 'status_password'")
+        raise SettingError(f"{place} holds a login; give it in the connection that 'status_conn_id' names")
     if not parts.netloc or parts.query or parts.fragment:
         raise SettingError(f"{place} is {redact(text)!r}; give an address like http://host:1234")
     return url
@@ -226,16 +267,8 @@ _READERS: Mapping[str, tuple[Callable[[Any, str], Any], Any]] = {
     "master_ui_url": (_urls, ()),
     "kubernetes_api_url": (_url, ""),
     "webhdfs_url": (_urls, ()),
-    "status_auth": (_one_of("none", "basic", "bearer", "kerberos"), ""),
-    "status_username": (_text, ""),
-    "status_password": (_text, ""),
-    "status_token": (_text, ""),
-    "status_token_file": (_file, ""),
-    "status_verify": (boolean, True),
-    "status_ca_file": (_file, ""),
-    "status_client_cert": (_file, ""),
-    "status_client_key": (_file, ""),
-    "status_timeout_seconds": (number, READ_TIMEOUT_SECONDS),
+    STATUS_CONNECTION: (_text, ""),
+    "driver_unknown_seconds": (number, 600.0),
 }
 """How the value of each key is read, and what holds without one."""
 ENDPOINT_KEYS = tuple(_READERS)

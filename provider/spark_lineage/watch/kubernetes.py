@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -10,10 +10,9 @@ from urllib.parse import quote
 
 from msgspec import Struct, field
 
+from spark_lineage.http_client import NoAnswerError, Request
 from spark_lineage.merge.transition import ENDED, AwareTime, Status, StatusReport, Subject
-from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import LOG_LINES, PIECE_BYTES, Source, State, status_of
+from spark_lineage.watch.dialect import LOG_LINES, PIECE_BYTES, Dialect, Dialogue, State, get, status_of
 
 _DRIVER_CONTAINER = "spark-kubernetes-driver"
 _APPLICATION_LABEL = "spark-app-selector"
@@ -54,18 +53,19 @@ class _Pod(Struct):
     status: _PodStatus = field(default_factory=_PodStatus)
 
 
-class Kubernetes(Source):
+class Kubernetes(Dialect):
     """Asks ``/api/v1/namespaces/{namespace}/pods/{pod}`` of the API server.
 
     A driver is ``{namespace}:{pod}``, as the Spark provider has it, or the pod, in the namespace of the connection.
     """
 
     name = "Kubernetes"
+    is_unknown_the_end = True
     _application_id: str | None = None
     _container: str | None = None
     _last_line = b""
 
-    def poll(self) -> list[StatusReport]:
+    def poll(self) -> Dialogue[list[StatusReport]]:
         """Return what the pod says of the driver, and of the application where its labels name it.
 
         A pod that is gone, also one that was never seen, is ``UNKNOWN``, or ``KILLED`` if it was being deleted.
@@ -77,7 +77,7 @@ class Kubernetes(Source):
             return []
         asked = datetime.now(UTC)
         try:
-            pod = self.client.get_json(pod_url(self.endpoints, driver_id), _Pod)
+            pod = yield from get(self._pod_url(driver_id), _Pod)
         except NoAnswerError as error:
             if error.http_status != HTTPStatus.NOT_FOUND:
                 raise
@@ -95,43 +95,46 @@ class Kubernetes(Source):
         things: list[tuple[Subject, str | None]] = [("DRIVER", driver_id), ("APPLICATION", self._application_id)]
         return [new for subject, each in things if each is not None for new in self.news(subject, each, way, asked)]
 
-    def log_tail(self) -> Mapping[str, str]:
-        """Get ``…/log`` of the pod, while it exists."""
+    def kill_requests(self, driver_id: str) -> list[Request]:
+        """Return the ``DELETE`` of the pod."""
+        return [Request(self._pod_url(driver_id), "DELETE")]
+
+    def log_tail(self) -> Dialogue[Mapping[str, str]]:
+        """Request ``…/log`` of the pod, while it exists."""
         if not (url := self._log_url):
             return {}
-        return {"pod": self.client.get_bytes(f"{url}&tailLines={LOG_LINES}").decode(errors="replace")}
+        answer = yield Request(f"{url}&tailLines={LOG_LINES}")
+        return {"pod": answer.decode(errors="replace")}
 
-    def added_log(self, *, is_last: bool = False) -> Iterator[bytes | None]:
-        """Ask ``…/log`` for the lines since the time of the last one, which comes again unless it was rotated away."""
+    def log_files(self) -> list[str]:
+        """Return the address of the log of the driver's container."""
         if not (url := self._log_url):
             raise NoAnswerError("the API server does not say which container is the driver's")
-        while True:
-            known = self._last_line
-            since = f"&sinceTime={quote(known.partition(b' ')[0])}" if known else ""
-            answer = self.client.get_bytes(f"{url}&timestamps=true&limitBytes={PIECE_BYTES}{since}")
-            *lines, torn = answer.split(b"\n")
-            if known and known not in lines:
-                yield None
-            new = lines[lines.index(known) + 1 :] if known in lines else lines
-            yield from (line.partition(b" ")[2] for line in new)
-            self._last_line = new[-1] if new else known
-            if len(answer) < PIECE_BYTES or not new:
-                break
-        if torn and is_last:
-            yield torn.partition(b" ")[2]
+        return [url]
+
+    def lines_of(self, place: str, *, is_last: bool) -> Dialogue[tuple[list[bytes | None], bool]]:
+        """Request the lines since the time of the last one, which comes again unless it was rotated away."""
+        known = self._last_line
+        since = f"&sinceTime={quote(known.partition(b' ')[0])}" if known else ""
+        answer = yield Request(f"{place}&timestamps=true&limitBytes={PIECE_BYTES}{since}")
+        *lines, torn = answer.split(b"\n")
+        added: list[bytes | None] = [None] if known and known not in lines else []
+        new = lines[lines.index(known) + 1 :] if known in lines else lines
+        self._last_line = new[-1] if new else known
+        is_end = len(answer) < PIECE_BYTES or not new
+        new += [torn] if torn and is_last and is_end else []
+        return [*added, *(line.partition(b" ")[2] for line in new)], is_end
 
     @property
     def _log_url(self) -> str:
         if self.known.driver_id is None or self._container is None:
             return ""
-        return f"{pod_url(self.endpoints, self.known.driver_id)}/log?container={quote(self._container, safe='')}"
+        return f"{self._pod_url(self.known.driver_id)}/log?container={quote(self._container, safe='')}"
 
-
-def pod_url(endpoints: Endpoints, driver_id: str) -> str:
-    """Return the address of the pod of a driver."""
-    namespace, _, pod = driver_id.rpartition(":")
-    path = f"{quote(namespace or endpoints.namespace, safe='')}/pods/{quote(pod, safe='')}"
-    return f"{endpoints.kubernetes_api_url}/api/v1/namespaces/{path}"
+    def _pod_url(self, driver_id: str) -> str:
+        namespace, _, pod = driver_id.rpartition(":")
+        path = f"{quote(namespace or self.endpoints.namespace, safe='')}/pods/{quote(pod, safe='')}"
+        return f"{self.endpoints.kubernetes_api_url}/api/v1/namespaces/{path}"
 
 
 def _way(pod: _Pod, asked: datetime) -> list[State]:

@@ -14,18 +14,15 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct, field
 
+from spark_lineage.http_client import NoAnswerError, place_of
 from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, SUMMED, TaskNumbers, accumulators_of, own_accumulator
 from spark_lineage.merge.transition import ENDED, StatusReport
+from spark_lineage.watch.dialect import Answer, Dialect, Dialogue, Known, State, from_millis, get, status_of
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
-from spark_lineage.watch.source import Known, Source, State, from_millis, status_of
-
-Answer = TypeVar("Answer")
 
 _log = logging.getLogger(__name__)
 
@@ -116,16 +113,20 @@ class _StageNumbers(Struct):
     accumulators: list[_Accumulator] = field(name="accumulatorUpdates", default_factory=list)
 
 
-class SparkApi(Source):
-    """Asks the API what one attempt of an application has done; asks only once why a SparkJob failed."""
+class SparkApi(Dialect):
+    """Requests what one attempt of an application has done, and only once why a SparkJob failed."""
 
-    def __init__(self, client: RestClient, endpoints: Endpoints, known: Known) -> None:
-        super().__init__(client, endpoints, known)
+    answer_seconds: float | None = None
+
+    def __init__(self, endpoints: Endpoints, known: Known) -> None:
+        super().__init__(endpoints, known)
         self.progress = ""
         """How far the SparkJobs are, by the latest answer; empty before the first."""
         self._known_reasons: dict[str, dict[int, str]] = {}
 
-    def parts(self, base_url: str, application: Application, attempt: Attempt, asked: datetime) -> list[StatusReport]:
+    def parts(
+        self, base_url: str, application: Application, attempt: Attempt, asked: datetime
+    ) -> Dialogue[list[StatusReport]]:
         """Return the reports of all SparkJobs, SQL executions and streaming queries.
 
         The API has no streaming queries, but their micro-batches name them; that a query ends is not known. Only the
@@ -136,10 +137,11 @@ class SparkApi(Source):
         key = "/".join(filter(None, (application.id, attempt.attempt_id)))
         url = f"{base_url}/api/v1/applications/{quote(key)}"
         # The latest comes first.
-        jobs = sorted(self.client.get_json(f"{url}/jobs", list[_SparkJob]), key=lambda job: job.job_id)
+        answer = yield from get(f"{url}/jobs", list[_SparkJob], self.answer_seconds)
+        jobs = sorted(answer, key=lambda job: job.job_id)
         self.progress = _progress(jobs) if jobs else ""
-        reasons = self._reasons(url, [job for job in jobs if job.status == "FAILED"])
-        executions = self._if_there(f"{url}/{_SQL}", list[Execution]) or []
+        reasons = yield from self._reasons(url, [job for job in jobs if job.status == "FAILED"])
+        executions = (yield from self._if_there(f"{url}/{_SQL}", list[Execution])) or []
         reports: list[StatusReport] = []
         for job in jobs:
             name, end = job.name or job.description, time_of(job.completion_time)
@@ -157,19 +159,19 @@ class SparkApi(Source):
         reports += (self.report("STREAMING_QUERY", run_id, state, key) for run_id, state in queries.items())
         return reports
 
-    def _reasons(self, url: str, failed: list[_SparkJob]) -> dict[int, str]:
+    def _reasons(self, url: str, failed: list[_SparkJob]) -> Dialogue[dict[int, str]]:
         known = self._known_reasons.setdefault(url, {})
         new = [job for job in failed if job.job_id not in known]
         # An answer is large: it holds the metrics of each failed stage.
-        stages = self._if_there(f"{url}/stages?status=failed", list[_Stage]) if new else None
+        stages = (yield from self._if_there(f"{url}/stages?status=failed", list[_Stage])) if new else None
         for job in new if stages is not None else ():
             causes = (stage.failure_reason for stage in stages or () if stage.stage_id in (job.stage_ids or ()))
             known[job.job_id] = next(filter(None, causes), "")
         return known
 
-    def _if_there(self, url: str, shape: type[Answer]) -> Answer | None:
+    def _if_there(self, url: str, shape: type[Answer]) -> Dialogue[Answer | None]:
         try:
-            return self.client.get_json(url, shape)
+            return (yield from get(url, shape, self.answer_seconds))
         except NoAnswerError as error:
             _log.debug("Spark's REST API does not report everything: %s", error)
         return None
@@ -224,9 +226,11 @@ class DriverUi(SparkApi):
     """Asks ``/api/v1`` of a driver's UI (4040, 4041, …), or of a proxy in front of it."""
 
     name = "driver UI"
-    # Its first answer costs the driver a second of CPU, in which it loads what it answers with; the event log covers
+    # Its first answer costs the driver seconds of CPU, in which it loads what it answers with; the event log covers
     # a short job.
-    first_seconds = 20.0
+    first_seconds = 30.0
+    # A busy driver prints a broken pipe for each answer that nobody has waited for.
+    answer_seconds = 60.0
 
     @property
     def url(self) -> str | None:
@@ -235,7 +239,7 @@ class DriverUi(SparkApi):
         known = self.known
         return self.endpoints.driver_ui_of(known.application_id) or known.proxied_ui_url or known.ui_url
 
-    def poll(self) -> list[StatusReport]:
+    def poll(self) -> Dialogue[list[StatusReport]]:
         """Return what the UI says of its applications, their SparkJobs, SQL executions and streaming queries.
 
         :raises NoAnswerError: when it does not answer, or is the UI of another application: the next driver takes a
@@ -245,7 +249,7 @@ class DriverUi(SparkApi):
         if url is None:
             return []
         asked = datetime.now(UTC)
-        applications = self.client.get_json(f"{url}/api/v1/applications", list[Application])
+        applications = yield from get(f"{url}/api/v1/applications", list[Application], self.answer_seconds)
         ours = [one for one in applications if expected in (None, one.id)]
         if expected is not None and not ours:
             others = ", ".join(one.id for one in applications) or "no application"
@@ -253,7 +257,7 @@ class DriverUi(SparkApi):
         reports: list[StatusReport] = []
         for application in ours:
             attempt = (application.attempts or [Attempt()])[0]
-            parts = self.parts(url, application, attempt, asked)
+            parts = yield from self.parts(url, application, attempt, asked)
             running = State("RUNNING", from_millis(attempt.start_time_epoch) or asked)
             reports += [self.report("APPLICATION", application.id, running), *parts]
         return reports
@@ -264,7 +268,7 @@ class HistoryServer(SparkApi):
 
     name = "History Server"
 
-    def poll(self) -> list[StatusReport]:
+    def poll(self) -> Dialogue[list[StatusReport]]:
         """Return what it says of the application, and of what all its attempts did.
 
         :raises NoAnswerError: when it does not know the application (yet)
@@ -273,7 +277,7 @@ class HistoryServer(SparkApi):
         if application_id is None:
             return []
         asked = datetime.now(UTC)
-        application = self.client.get_json(application_url(base_url, application_id), Application)
+        application = yield from get(application_url(base_url, application_id), Application)
         if not (attempts := application.attempts):
             return []
         latest, begin = attempts[0], from_millis(attempts[-1].start_time_epoch) or asked
@@ -283,10 +287,10 @@ class HistoryServer(SparkApi):
             states.append(State("FINISHED", from_millis(latest.end_time_epoch) or asked, _COMPLETE))
         reports = [self.report("APPLICATION", application.id, state) for state in states]
         for attempt in reversed(attempts):
-            reports += self.parts(base_url, application, attempt, asked)
+            reports += yield from self.parts(base_url, application, attempt, asked)
         return reports
 
-    def numbers(self) -> Iterator[TaskNumbers]:
+    def numbers(self) -> Dialogue[list[TaskNumbers]]:
         """Return what the tasks of each attempt did, by its stages.
 
         Spark keeps a thousand stages (``spark.ui.retainedStages``): where the first is gone, the sums are not known.
@@ -295,11 +299,13 @@ class HistoryServer(SparkApi):
         """
         application_id = self.known.application_id or ""
         url = application_url(self.endpoints.history_server_url, application_id)
-        for attempt in self.client.get_json(url, Application).attempts or ():
+        application, numbers = (yield from get(url, Application)), list[TaskNumbers]()
+        for attempt in application.attempts or ():
             stages_url = "/".join(filter(None, (url, attempt.attempt_id, "stages")))
-            stages = self.client.get_json(stages_url, list[_StageNumbers])
+            stages = yield from get(stages_url, list[_StageNumbers])
             if any(stage.stage_id == 0 for stage in stages):
-                yield _summed(stages, application_id, attempt.attempt_id or "")
+                numbers.append(_summed(stages, application_id, attempt.attempt_id or ""))
+        return numbers
 
 
 def _summed(stages: list[_StageNumbers], application_id: str, attempt_id: str) -> TaskNumbers:

@@ -14,14 +14,15 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from spark_lineage.http_client import NoAnswerError, Request, place_of
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
-from spark_lineage.watch.rest import NoAnswerError, place_of
-from spark_lineage.watch.source import (
+from spark_lineage.watch.dialect import (
     LOG_BYTES,
     PIECE_BYTES,
-    FilesSource,
+    Dialect,
+    Dialogue,
+    FilesDialect,
     LogPiece,
-    Source,
     State,
     from_millis,
     status_of,
@@ -73,7 +74,7 @@ class _Submission(Struct, rename="camel"):
     message: str | None = None
 
 
-class StandaloneMaster(FilesSource):
+class StandaloneMaster(FilesDialect):
     """Asks ``/json/`` of the masters' UIs (8080): it is there without a REST server, and knows applications too.
 
     The master that is ALIVE counts. In client mode it knows no driver.
@@ -82,7 +83,7 @@ class StandaloneMaster(FilesSource):
     name = "standalone master"
     page = "/app/?appId={}"
 
-    def poll(self) -> list[StatusReport]:
+    def poll(self) -> Dialogue[list[StatusReport]]:
         """Return what the master says of the driver and of the application.
 
         :raises NoAnswerError: when no master is ALIVE, or it knows neither (any more)
@@ -92,7 +93,7 @@ class StandaloneMaster(FilesSource):
         if application_id is None and driver_id is None:
             return []
         asked = datetime.now(UTC)
-        master = self.first_answer(
+        master = yield from self.first_answer(
             self.endpoints.master_ui_urls,
             "/json/",
             _Master,
@@ -118,19 +119,20 @@ class StandaloneMaster(FilesSource):
         """``/log/`` of the worker (``org.apache.spark.deploy.worker.ui.LogPage``), which joins rolled files."""
         return (self.known.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log/?")
 
-    def piece(self, url: str, offset: float) -> LogPiece:
+    def piece(self, url: str, offset: float) -> Dialogue[LogPiece]:
         """Ask for what follows an offset; without one, the page gives the end."""
         part = f"byteLength={LOG_BYTES}" if isinf(offset) else f"byteLength={_PIECE_BYTES}&offset={offset}"
-        answer = self.client.get_bytes(f"{url}&{part}")
+        answer = yield Request(f"{url}&{part}")
         head = _BYTES.match(answer)
         if head is None:
             raise NoAnswerError(f"{place_of(url)} answered no page of a log")
         start, end, size = map(int, head.groups())
         return LogPiece(start, end, size, answer[head.end() :])
 
-    def log_tail(self) -> Mapping[str, str]:
-        """Ask for the ends of the files; DriverRunner begins with a command in quotes of its own."""
-        return {name: _COMMAND.sub("", text) for name, text in super().log_tail().items()}
+    def log_tail(self) -> Dialogue[Mapping[str, str]]:
+        """Request the ends of the files; DriverRunner begins with a command in quotes of its own."""
+        texts = yield from super().log_tail()
+        return {name: _COMMAND.sub("", text) for name, text in texts.items()}
 
     def _of(self, subject: Subject, thing: _Thing, asked: datetime) -> list[StatusReport]:
         status, begin, time = status_of(thing.state), from_millis(thing.starttime), asked
@@ -144,12 +146,12 @@ class StandaloneMaster(FilesSource):
         return self.news(subject, thing.id, way, asked)
 
 
-class StandaloneSubmissions(Source):
+class StandaloneSubmissions(Dialect):
     """Asks ``/v1/submissions/status/{driverId}`` of the masters' REST servers (6066), which report errors too."""
 
     name = "standalone REST server"
 
-    def poll(self) -> list[StatusReport]:
+    def poll(self) -> Dialogue[list[StatusReport]]:
         """Return what the first master that knows the driver says of it; it has no times.
 
         :raises NoAnswerError: when no master knows it
@@ -157,7 +159,7 @@ class StandaloneSubmissions(Source):
         driver_id = self.known.driver_id
         if driver_id is None:
             return []
-        answer = self.first_answer(
+        answer = yield from self.first_answer(
             self.endpoints.master_rest_urls,
             f"/v1/submissions/status/{quote(driver_id, safe='')}",
             _Submission,
@@ -166,3 +168,8 @@ class StandaloneSubmissions(Source):
         word = answer.driver_state
         state = State(status_of(word), datetime.now(UTC), word or "", answer.message or "")
         return [self.report("DRIVER", driver_id, state)]
+
+    def kill_requests(self, driver_id: str) -> list[Request]:
+        """Return a ``POST`` for each master."""
+        path = f"/v1/submissions/kill/{quote(driver_id, safe='')}"
+        return [Request(f"{url}{path}", "POST") for url in self.endpoints.master_rest_urls]

@@ -8,9 +8,18 @@ from urllib.parse import quote
 
 from msgspec import Struct, field
 
+from spark_lineage.http_client import NoAnswerError, Request, place_of
 from spark_lineage.merge.transition import Status, StatusReport, Subject
-from spark_lineage.watch.rest import NoAnswerError, place_of
-from spark_lineage.watch.source import LOG_BYTES, PIECE_BYTES, FilesSource, LogPiece, State, from_millis, status_of
+from spark_lineage.watch.dialect import (
+    LOG_BYTES,
+    PIECE_BYTES,
+    Dialogue,
+    FilesDialect,
+    LogPiece,
+    State,
+    from_millis,
+    status_of,
+)
 
 _CONTAINER = re.compile(r"(https?://[^/\s]+)/node/containerlogs/(container_\w+)/")
 # What Hadoop puts before a file (ContainerLogsUtils).
@@ -35,7 +44,7 @@ class _Answer(Struct):
     app: _App = field(default_factory=_App)
 
 
-class YarnResourceManager(FilesSource):
+class YarnResourceManager(FilesDialect):
     """Asks ``/ws/v1/cluster/apps/{id}`` of the ResourceManagers (8088); a standby one redirects, and is skipped.
 
     It learns the driver's UI, and the log of the application master's container (of the driver in cluster mode). In
@@ -45,7 +54,7 @@ class YarnResourceManager(FilesSource):
     name = "YARN ResourceManager"
     page = "/cluster/app/{}"
 
-    def poll(self) -> list[StatusReport]:
+    def poll(self) -> Dialogue[list[StatusReport]]:
         """Return what YARN says of the application, and in cluster mode of the driver, which has the same id.
 
         :raises NoAnswerError: when no ResourceManager knows the application
@@ -55,12 +64,13 @@ class YarnResourceManager(FilesSource):
         application_id = known.application_id if is_client else known.driver_id or known.application_id
         if application_id is None:
             return []
-        app = self.first_answer(
+        answer = yield from self.first_answer(
             self.endpoints.yarn_urls,
             f"/ws/v1/cluster/apps/{quote(application_id, safe='')}",
             _Answer,
             lambda answer: "" if answer.app.state else f"does not report the state of {application_id}",
-        ).app
+        )
+        app = answer.app
         asked, tracking_url = datetime.now(UTC), app.tracking_url or ""
         # After the end the proxy redirects to a page for people.
         if app.state == "RUNNING" and tracking_url.startswith(("http://", "https://")):
@@ -69,6 +79,11 @@ class YarnResourceManager(FilesSource):
         subjects: list[Subject] = ["APPLICATION"] if is_client else ["DRIVER", "APPLICATION"]
         way = _way(app, asked, is_client=is_client)
         return [report for subject in subjects for report in self.news(subject, application_id, way, asked)]
+
+    def kill_requests(self, driver_id: str) -> list[Request]:
+        """Return a ``PUT`` of the state ``KILLED`` for each ResourceManager."""
+        path = f"/ws/v1/cluster/apps/{quote(driver_id, safe='')}/state"
+        return [Request(f"{url}{path}", "PUT", {"state": "KILLED"}) for url in self.endpoints.yarn_urls]
 
     @property
     def log_url(self) -> str:
@@ -79,14 +94,14 @@ class YarnResourceManager(FilesSource):
         container = _CONTAINER.match(self.known.logs_url or "")
         return "{}/ws/v1/node/containers/{}/logs/".format(*container.groups()) if container is not None else ""
 
-    def piece(self, url: str, offset: float) -> LogPiece:
+    def piece(self, url: str, offset: float) -> Dialogue[LogPiece]:
         """Ask for the end of a file, as far back as an offset, if that is not further than ``PIECE_BYTES``.
 
         A ``size`` below 0 counts from the end.
         """
         wanted = LOG_BYTES
         while True:
-            answer = self.client.get_bytes(f"{url}?size=-{wanted}")
+            answer = yield Request(f"{url}?size=-{wanted}")
             head = _HEAD.search(answer)
             if head is None:
                 raise NoAnswerError(f"{place_of(url)} answered no file of a log")

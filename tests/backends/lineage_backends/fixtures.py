@@ -46,47 +46,48 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[Kafka]:
     """A Kafka broker, empty but for the topics that tests make."""
-    with _or_skip(run_kafka()) as broker:
+    with or_skip(run_kafka()) as broker:
         yield broker
 
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[PostgreSql]:
     """A PostgreSQL server."""
-    with _or_skip(run_postgresql()) as server:
+    with or_skip(run_postgresql()) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def data_rentgen(postgresql: PostgreSql, kafka: Kafka) -> Iterator[DataRentgen]:
     """A Data.Rentgen that reads the topic ``input.runs`` of ``kafka``."""
-    with _or_skip(run_data_rentgen(postgresql, kafka)) as rentgen:
+    with or_skip(run_data_rentgen(postgresql, kafka)) as rentgen:
         yield rentgen
 
 
 @pytest.fixture
 def atlas_emulator() -> Iterator[AtlasEmulator]:
     """An Atlas in memory, new for every test; ``atlas_emulator.hooks.take`` takes what else comes over Kafka."""
-    with _or_skip(run_atlas_emulator()) as emulator:
+    with or_skip(run_atlas_emulator()) as emulator:
         yield emulator
 
 
 @pytest.fixture(scope="session")
 def hadoop() -> Iterator[Hadoop]:
     """A YARN that runs programs, and an HDFS, empty but for what tests write."""
-    with _or_skip(run_hadoop()) as cluster:
+    with or_skip(run_hadoop()) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def kubernetes() -> Iterator[Kubernetes]:
     """A Kubernetes whose pods are processes; the first time its servers are built, which takes minutes."""
-    with _or_skip(run_kubernetes()) as cluster:
+    with or_skip(run_kubernetes()) as cluster:
         yield cluster
 
 
 @contextmanager
-def _or_skip(backend: AbstractContextManager[Backend]) -> Iterator[Backend]:
+def or_skip(backend: AbstractContextManager[Backend]) -> Iterator[Backend]:
+    """Run a backend; a test is skipped where it is not installed."""
     try:
         running = backend.__enter__()
     except NotInstalledError as error:

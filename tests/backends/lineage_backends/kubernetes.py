@@ -24,6 +24,7 @@ from lineage_backends.kubernetes_binaries import binaries
 from lineage_backends.processes import HOST, Server, free_ports, listens
 
 NAMESPACE = "jobs"
+API_CONNECTION = "kubernetes_api"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 START_SECONDS = 60
 STRANGER = "stranger"
@@ -46,16 +47,18 @@ class Kubernetes:
 
     @property
     def env(self) -> dict[str, str]:
-        """What a worker needs so that spark-submit and the Spark provider find the cluster."""
+        """What a worker needs so that spark-submit, the Spark provider and we find the cluster."""
+        asked = {"conn_type": "http", "password": self.token, "extra": {"verify": str(self.authority)}}
         return {
             "KUBECONFIG": str(self.kubeconfig),
+            f"AIRFLOW_CONN_{API_CONNECTION.upper()}": json.dumps(asked),
             "AIRFLOW__KUBERNETES_EXECUTOR__IN_CLUSTER": "False",
             "AIRFLOW__KUBERNETES_EXECUTOR__CONFIG_FILE": str(self.kubeconfig),
         }
 
     def connection(self, deploy_mode: str, **extra: Any) -> dict[str, Any]:
         """Return a Spark connection; ``extra`` is added to its extra."""
-        asked = {"namespace": NAMESPACE, "status_token": self.token, "status_ca_file": str(self.authority)}
+        asked = {"namespace": NAMESPACE, "status_conn_id": API_CONNECTION}
         return {
             "conn_type": "spark",
             "host": f"k8s://{self.url}",

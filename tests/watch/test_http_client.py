@@ -10,18 +10,27 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
+from dialogues import http_connection
 from msgspec import Struct
-from requests.auth import HTTPBasicAuth
 
+from spark_lineage import http_client
+from spark_lineage.http_client import (
+    Access,
+    AsyncHttpClient,
+    HttpClient,
+    NoAnswerError,
+    Request,
+    origin_of,
+    place_of,
+    proxy_of,
+)
 from spark_lineage.settings import SettingError
-from spark_lineage.watch import async_rest, rest
-from spark_lineage.watch.async_rest import AsyncRest
+from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import Access, NoAnswerError, RestClient, origin_of, place_of
 
 SECRET = "s3cr3t"  # noqa: S105 - planted
 
@@ -31,13 +40,9 @@ class Pair(Struct):
     number: int = 0
 
 
-def client_of(url: str, **extra: str) -> RestClient:
-    return Endpoints("local", "client", {"history_server_url": url, **extra}).client()
-
-
-def no_answer(client: RestClient, url: str, shape: Any = Any) -> NoAnswerError:
+def no_answer(client: HttpClient, url: str, shape: Any = Any) -> NoAnswerError:
     with pytest.raises(NoAnswerError) as caught:
-        client.get_json(url, shape)
+        get_json(client, url, shape)
     # Airflow logs tracebacks: the chain must hold no secret either.
     assert "s3cr3t" not in "".join(traceback.format_exception(caught.value))
     return caught.value
@@ -45,22 +50,23 @@ def no_answer(client: RestClient, url: str, shape: Any = Any) -> NoAnswerError:
 
 def test_json_is_decoded_as_its_shape(loopback: Any) -> None:
     url = loopback.reply("/a", json={"name": "x", "number": "7", "more": [1]})
-    client = RestClient()
-    assert client.get_json(url) == {"name": "x", "number": "7", "more": [1]}
-    assert client.get_json(url, Pair) == Pair("x", 7)
+    client = HttpClient()
+    assert get_json(client, url) == {"name": "x", "number": "7", "more": [1]}
+    assert get_json(client, url, Pair) == Pair("x", 7)
     assert loopback.asked[0][1]["Accept"] == "application/json, text/json"
+    assert asyncio.run(AsyncHttpClient().ask(Request(url))) == client.ask(Request(url))
 
 
 def test_compressed_json_is_read(loopback: Any) -> None:
     url = loopback.reply("/a", body=gzip.compress(b'{"name": "x"}'), headers={"Content-Encoding": "gzip"})
-    assert RestClient().get_json(url, Pair) == Pair("x")
+    assert get_json(HttpClient(), url, Pair) == Pair("x")
 
 
 def test_a_connection_is_kept(loopback: Any) -> None:
     url = loopback.reply("/a", json=[])
-    client = RestClient()
+    client = HttpClient()
     for _ in range(5):
-        client.get_json(url)
+        get_json(client, url)
     assert len(loopback.connections) == 1
     client.close()
 
@@ -91,7 +97,7 @@ def test_a_connection_is_kept(loopback: Any) -> None:
     ],
 )
 def test_what_is_no_answer(loopback: Any, answer: dict[str, Any], text: str, status: int | None) -> None:
-    error = no_answer(RestClient(), loopback.reply("/a", **answer), Pair)
+    error = no_answer(HttpClient(), loopback.reply("/a", **answer), Pair)
     assert text in str(error)
     assert f"{loopback.url}/a" in str(error)
     assert error.http_status == status
@@ -101,7 +107,7 @@ def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    error = no_answer(RestClient(), f"{url}/a?token=s3cr3t")
+    error = no_answer(HttpClient(), f"{url}/a?token=s3cr3t")
     assert str(error) == f"{url}/a: Connection refused"
     assert error.http_status is None
 
@@ -109,7 +115,7 @@ def test_nobody_listens() -> None:
 def test_an_answer_that_does_not_come(loopback: Any) -> None:
     url = loopback.reply("/a", json={}, seconds=2)
     began = time.monotonic()
-    assert "no answer in time" in str(no_answer(RestClient(timeout_seconds=0.2), url))
+    assert "no answer in time" in str(no_answer(HttpClient(seconds=0.4), url))
     assert time.monotonic() - began < 1
 
 
@@ -141,51 +147,49 @@ def dripping(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_an_answer_that_drips(dripping: str) -> None:
-    error = no_answer(RestClient(timeout_seconds=0.2), dripping)
+    error = no_answer(HttpClient(seconds=0.8), dripping)
     assert "took too long" in str(error) or "no answer in time" in str(error)
 
 
-def test_an_answer_that_drips_to_a_trigger(dripping: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(async_rest, "READ_TIMEOUT_SECONDS", 0.2)
-    asked = AsyncRest(Endpoints("yarn", "cluster", {"history_server_url": dripping}))
-    with pytest.raises(NoAnswerError, match="TimeoutError"):
-        asyncio.run(asked._ask("GET", dripping))
+def test_an_answer_that_drips_to_a_trigger(dripping: str) -> None:
+    with pytest.raises(NoAnswerError, match="no answer in time"):
+        asyncio.run(AsyncHttpClient(seconds=0.8).ask(Request(dripping)))
 
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_an_answer_that_is_too_large(loopback: Any, monkeypatch: pytest.MonkeyPatch, compressed: bool) -> None:
-    monkeypatch.setattr(rest, "MAX_BYTES", 1024 * 1024)
+    monkeypatch.setattr(http_client, "MAX_BYTES", 1024 * 1024)
     body = b" " * 3_000_000
     headers = {"Content-Encoding": "gzip"} if compressed else {}
     url = loopback.reply("/a", body=gzip.compress(body) if compressed else body, headers=headers)
-    assert "more than 1 MB" in str(no_answer(RestClient(), url))
+    assert "more than 1 MB" in str(no_answer(HttpClient(), url))
 
 
 @pytest.mark.parametrize(
     "url", ["", "localhost", "ftp://h/a", "http://", "http://[::1/a", "http://h:port/a", "file:///a"]
 )
 def test_what_is_no_url(url: str) -> None:
-    no_answer(RestClient(), url)
+    no_answer(HttpClient(), url)
 
 
 def test_a_redirect_is_not_followed_wherever_it_leads(loopback: Any) -> None:
-    for headers in ({}, {"Location": ""}, {"Location": "/a"}, {"Location": "ftp://h"}, {"Location": "http://[::1"}):
+    for headers in ({}, {"Location": ""}, {"Location": "/a"}, {"Location": "ftp://h"}):
         url = loopback.reply("/a", status=307, headers=headers)
-        assert str(no_answer(RestClient(), url)) == f"{url} answered HTTP 307"
-    assert len(loopback.asked) == 5
+        assert str(no_answer(HttpClient(), url)) == f"{url} answered HTTP 307"
+    assert len(loopback.asked) == 4
 
 
 def test_the_body_of_a_redirect_is_not_read(loopback: Any) -> None:
     headers = {"Location": "http://h/"}
     url = loopback.reply("/a", status=302, headers=headers, body=b" ", missing_bytes=10**9)
-    assert "HTTP 302, a redirect to http://h:80" in str(no_answer(RestClient(), url))
+    assert "HTTP 302, a redirect to http://h:80" in str(no_answer(HttpClient(), url))
 
 
 def test_no_redirect_to_another_host_is_followed(loopbacks: Callable[[], Any]) -> None:
     ours, others = loopbacks(), loopbacks()
     target = others.reply("/login", json={})
     url = ours.reply("/a", status=302, headers={"Location": f"{target}?token=s3cr3t"})
-    client = RestClient({origin_of(ours.url): Access(HTTPBasicAuth("me", SECRET))})
+    client = HttpClient({origin_of(ours.url): Access(httpx.BasicAuth("me", SECRET))})
     error = no_answer(client, url)
     assert f"a redirect to {others.url}" in str(error)
     assert not others.asked
@@ -193,20 +197,20 @@ def test_no_redirect_to_another_host_is_followed(loopbacks: Callable[[], Any]) -
 
 def test_credentials_go_to_named_hosts_only(loopbacks: Callable[[], Any]) -> None:
     named, driver = loopbacks(), loopbacks()
-    client = RestClient({origin_of(named.url): Access(HTTPBasicAuth("me", SECRET))})
+    client = HttpClient({origin_of(named.url): Access(httpx.BasicAuth("me", SECRET))})
     for server in (named, driver):
-        client.get_json(server.reply("/a", json={}))
+        get_json(client, server.reply("/a", json={}))
     assert named.asked[0][1]["Authorization"] == "Basic bWU6czNjcjN0"
     assert driver.asked[0][1]["Authorization"] is None
 
 
 def test_cookies_do_not_go_to_another_port(loopbacks: Callable[[], Any]) -> None:
     manager, driver = loopbacks(), loopbacks()
-    client = RestClient()
+    client = HttpClient()
     url = manager.reply("/a", json={}, headers={"Set-Cookie": "hadoop.auth=s3cr3t; Path=/"})
-    client.get_json(url)
-    client.get_json(url)
-    client.get_json(driver.reply("/a", json={}))
+    get_json(client, url)
+    get_json(client, url)
+    get_json(client, driver.reply("/a", json={}))
     assert [headers["Cookie"] for _, headers in manager.asked] == [None, "hadoop.auth=s3cr3t"]
     assert driver.asked[0][1]["Cookie"] is None
 
@@ -221,7 +225,7 @@ def test_neither_netrc_nor_proxy_is_used_on_the_loopback(
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
-    assert RestClient().get_json(loopback.reply("/a", json=[1])) == [1]
+    assert get_json(HttpClient(), loopback.reply("/a", json=[1])) == [1]
     assert loopback.asked[0][1]["Authorization"] is None
 
 
@@ -230,47 +234,78 @@ def test_other_hosts_are_asked_through_the_proxy(loopback: Any, monkeypatch: pyt
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     loopback.reply("http://spark.invalid/a", json=[1])
-    assert RestClient().get_json("http://spark.invalid/a") == [1]
+    assert get_json(HttpClient(), "http://spark.invalid/a") == [1]
 
 
-def test_a_token_file_is_read_again(loopback: Any, tmp_path: Path) -> None:
-    file = tmp_path / "token"
-    url = loopback.reply("/a", json={})
-    file.touch()
-    client = client_of(loopback.url, status_token_file=str(file))
-    for token in ("first", "second"):
-        file.write_text(f"{token}\n")
-        client.get_json(url)
-    assert [headers["Authorization"] for _, headers in loopback.asked] == ["Bearer first", "Bearer second"]
-    file.unlink()
-    assert f"the token file {file} cannot be read: No such file" in str(no_answer(client, url))
-    file.write_bytes(b"\xff")
-    assert "UnicodeDecodeError" in str(no_answer(client, url))
+def test_a_trigger_sends_no_cookie(loopback: Any) -> None:
+    url = loopback.reply("/a", json={}, headers={"Set-Cookie": "hadoop.auth=s3cr3t; Path=/"})
+
+    async def twice() -> None:
+        for _ in range(2):
+            await AsyncHttpClient().ask(Request(url))
+
+    asyncio.run(twice())
+    assert [headers["Cookie"] for _, headers in loopback.asked] == [None, None]
+    assert len(loopback.connections) == 1, "all jobs share it"
 
 
-def test_kerberos(loopback: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Negotiate:
-        def __init__(self, mutual_authentication: int) -> None:
-            self.mutual_authentication = mutual_authentication
+@pytest.mark.parametrize(
+    ("url", "no_proxy", "is_through"),
+    [
+        ("http://spark.example/a", "", True),
+        ("https://spark.example/a", "", False),
+        ("http://spark.example/a", "example", False),
+        ("http://spark.example/a", ".example", False),
+        ("http://example/a", ".example", False),
+        ("http://spark.example:81/a", "spark.example:82", True),
+        ("http://spark.example:81/a", "spark.example:81", False),
+        ("http://10.1.2.3/a", "10.1.0.0/16", False),
+        ("http://10.2.2.3/a", "10.1.0.0/16, 10.1.2.3", True),
+        ("http://10.2.2.3/a", "*", False),
+        ("http://127.8.0.1/a", "", False),
+        ("http://[::1]:80/a", "", False),
+        ("http://localhost:80/a", "", False),
+    ],
+)
+def test_no_proxy_is_read_as_requests_reads_it(
+    monkeypatch: pytest.MonkeyPatch, url: str, no_proxy: str, is_through: bool
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "proxy:3128")
+    monkeypatch.setenv("no_proxy", no_proxy)
+    assert proxy_of(url) == ("http://proxy:3128" if is_through else None)
+    # Of requests itself, but for the loopback.
+    from requests.utils import get_environ_proxies
 
-        def __call__(self, request: Any) -> Any:
-            request.headers["Authorization"] = f"Negotiate {self.mutual_authentication}"
-            return request
+    if "127." not in url and "[" not in url and "localhost" not in url:
+        assert bool(get_environ_proxies(url, no_proxy=None)) == is_through or url.startswith("https")
 
-    monkeypatch.setitem(sys.modules, "requests_kerberos", SimpleNamespace(HTTPKerberosAuth=Negotiate, OPTIONAL=3))
-    url = loopback.reply("/a", json={})
-    client_of(loopback.url, status_auth="kerberos").get_json(url)
-    assert loopback.asked[0][1]["Authorization"] == "Negotiate 3"
+
+def test_credentials_of_the_http_connection(loopbacks: Callable[[], Any]) -> None:
+    named, other = loopbacks(), loopbacks()
+    for connection, sent in [
+        (http_connection("me", SECRET), "Basic bWU6czNjcjN0"),
+        (http_connection(None, SECRET), f"Bearer {SECRET}"),
+        (http_connection(headers={"Authorization": "Token x"}), "Token x"),
+        (http_connection("me", SECRET, host="elsewhere"), None),
+        (http_connection("me", SECRET, host="http://127.0.0.1:1/x"), "Basic bWU6czNjcjN0"),
+    ]:
+        endpoints = Endpoints("local", "client", {"history_server_url": named.url}, connection)
+        for server in (named, other):
+            endpoints.client().ask(Request(server.reply("/a", json={})))
+        assert named.asked[-1][1]["Authorization"] == sent
+        assert other.asked[-1][1]["Authorization"] is None
 
 
 def test_kerberos_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "requests_kerberos", None)
-    with pytest.raises(SettingError, match="needs the package requests-kerberos"):
-        client_of("http://h", status_auth="kerberos")
+    monkeypatch.setitem(sys.modules, "httpx_gssapi", None)
+    with pytest.raises(SettingError, match="needs the package httpx-gssapi"):
+        Endpoints("local", "client", {}, http_connection(kerberos=True))
 
 
 def test_no_secret_is_shown() -> None:
-    assert "s3cr3t" not in repr(Access(HTTPBasicAuth("me", SECRET)))
+    assert "s3cr3t" not in repr(Access(httpx.BasicAuth("me", SECRET)))
     assert place_of("https://me:s3cr3t@Host/a/b?token=s3cr3t#s3cr3t") == "https://host:443/a/b"
     assert "s3cr3t" not in place_of("http://h/a/password=s3cr3t/b")
 

@@ -1,0 +1,277 @@
+"""The status of one launch, from its submission to its end: reports of sources and of the task become transitions."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from operator import attrgetter
+from pathlib import Path
+
+from msgspec import json, structs
+
+from spark_lineage.http_client import NoAnswerError
+from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun, Deadline
+from spark_lineage.launch.directory import TRANSITIONS_FILE, append_private
+from spark_lineage.launch.launch import read_transitions, redacted
+from spark_lineage.launch.log import Log, log_trouble
+from spark_lineage.merge.task_numbers import TaskNumbers
+from spark_lineage.merge.transition import (
+    ENDED,
+    Report,
+    Status,
+    StatusLedger,
+    StatusReport,
+    StatusSummary,
+    StatusTransition,
+    Subject,
+    report_of,
+)
+from spark_lineage.watch.dialect import Dialect, converse
+from spark_lineage.watch.sources import Sources
+
+log = logging.getLogger(__name__)
+_encoder = json.Encoder()
+_AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
+_LEAST_SECONDS, _STOP_SECONDS = 0.05, 0.8
+_PROGRESS_SECONDS = 60.0
+# Between two answers of a driver's UI of which only the progress is news.
+_UI_SECONDS = 20.0
+_tasks = attrgetter("tasks")
+
+
+class StatusMonitor:
+    """Asks the sources of one launch while it runs, each in its own time, in a thread that begins with the first one.
+
+    :param directory: of the launch; nothing is written while it is not there
+    :param has_event_log: whether the event log is going to report the SparkJobs, so that the driver is asked late
+    :param on_transition: called with each transition, in their order, by the thread that brings it
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        directory: Path,
+        *,
+        interval_seconds: float,
+        has_event_log: bool = False,
+        on_transition: Callable[[StatusTransition], object],
+        logger: Log,
+    ) -> None:
+        self.driver_id = ""
+        self.is_client = not sources.endpoints.is_cluster
+        self._directory = directory
+        self._sources = sources
+        self._interval_seconds = interval_seconds
+        self._on_transition = on_transition
+        self._logger = logger
+        self._ledger = StatusLedger()
+        self._numbers: dict[tuple[str, str], TaskNumbers] = {}
+        # Reentrant: on_kill runs as the handler of a signal, wherever the main thread is.
+        self._lock = threading.RLock()
+        self._unwritten: list[StatusTransition] = []
+        self._writing = threading.Lock()
+        self._logged, self._log_next = "", time.monotonic() + _PROGRESS_SECONDS
+        if not has_event_log:
+            sources.ui.first_seconds = Dialect.first_seconds
+        for source in sources.while_running:
+            source.wait(source.first_seconds, interval_seconds)
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def poll(self) -> None:
+        """Begin to ask, when the first question is due."""
+        is_due = any(source.due <= time.monotonic() for source in self._sources.while_running)
+        if self._thread is None and is_due and not self._stopping.is_set():
+            self._thread = threading.Thread(target=self._run, name="spark-lineage-status", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop within a second; an answer that comes after that is not taken any more."""
+        if not self._stopping.is_set():
+            self._stopping.set()
+            if self._thread is not None:
+                self._thread.join(_STOP_SECONDS)
+
+    def ask_ui(self, *, is_logged: bool) -> None:
+        """Have the driver's UI asked less often where an event log says the same: its answers cost the driver more."""
+        self._sources.ui.least_seconds = _UI_SECONDS if is_logged else 0.0
+
+    def finish(self, deadline: Deadline | float) -> None:
+        """Stop, and ask each source for its last word, as far as the time allows."""
+        self.stop()
+        if not self._sources.at_the_end:
+            return
+        is_over = threading.Event()
+
+        def ask() -> None:
+            for source in self._sources.at_the_end:
+                self._take(self._answer(source) or (), is_over)
+            self._take(() if self._numbers else self._sources.numbers(), is_over)
+
+        # A thread, because no limit of an HTTP client holds for all that a resolver or a proxy may do.
+        BoundedRun(ask, "spark-lineage-status").wait(deadline)
+        is_over.set()
+
+    def report(self, report: Report) -> None:
+        """Take what a source reports; what it, or another, has reported already changes nothing."""
+        with self._lock:
+            if isinstance(report, TaskNumbers):
+                # A log that is read again, by the next try, begins anew.
+                self._numbers[report.key] = max(self._numbers.get(report.key, report), report, key=_tasks)
+                return
+            kept = len(self._ledger.transitions)
+            transition = self._ledger.add(report)
+            if transition is None:
+                return
+            if len(self._ledger.transitions) > kept:
+                self._unwritten.append(transition)
+            self._on_transition(transition)
+
+    def submitted(self, driver_id: str) -> None:
+        """Note which driver was submitted: a process of this machine, or what its cluster calls it."""
+        self.driver_id = driver_id
+        self._note("SUBMITTED", _SUBMIT)
+
+    def reattached(self, driver_id: str, try_number: int) -> None:
+        """Take over the driver of an earlier try, with what that try knew."""
+        self.resume(driver_id, LINEAGE_FILES.use(lambda: list(read_transitions(self._directory))))
+        self._note("REATTACHED", _AIRFLOW, f"by try {try_number}")
+
+    def resume(self, driver_id: str, transitions: Iterable[StatusTransition]) -> None:
+        """Go on with a driver, of which these transitions are known; they are not passed on."""
+        self.driver_id = driver_id
+        with self._lock:
+            for one in transitions:
+                self._ledger.add(report_of(one))
+
+    def kill_asked(self, why: str) -> None:
+        """Note that the task is to be killed."""
+        if self.driver_id:
+            self._note("KILLING", _AIRFLOW, why)
+
+    def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
+        """Note how the task ended: in client mode, so did the driver (``exit_code``), and with it its applications.
+
+        In cluster mode only the cluster manager reports the driver's end; without its report the end is unknown.
+        """
+        if not self.driver_id:
+            return
+        source = _SUBMIT if self.is_client else _AIRFLOW
+        if self.is_client:
+            self._note(status, source, "" if exit_code is None else f"exit code {exit_code}", error)
+        elif status == "FINISHED":
+            self._note(status, source, "the Spark provider saw its end")
+        elif status == "FAILED" and self.driver_status not in ENDED:
+            self._note("UNKNOWN", source, "not watched any more", error)
+        end = self.status("DRIVER", self.driver_id)
+        if end is not None and end in ENDED:
+            self.end_applications(end, source, "the driver has ended", applications)
+
+    def end_applications(self, status: Status, source: str, detail: str, others: Iterable[str]) -> None:
+        """Report the end of the applications in the timeline, and of others, whose end no source has reported."""
+        for application_id in self.applications(others):
+            if self.status("APPLICATION", application_id) not in ENDED:
+                self._note(status, source, detail, application_id=application_id)
+
+    def applications(self, others: Iterable[str]) -> list[str]:
+        """Return the ids of all applications in the timeline, and of others, sorted."""
+        return sorted({*others, *(one.subject_id for one in self._transitions("APPLICATION"))})
+
+    def write(self) -> None:
+        """Write down what is new, however long that takes: a report itself does not wait for a disk."""
+        with self._writing:
+            with self._lock:
+                transitions, self._unwritten = self._unwritten, []
+            lines = _encoder.encode_lines(map(redacted, transitions))
+            try:
+                if lines and self._directory.is_dir():
+                    append_private(self._directory / TRANSITIONS_FILE, [lines])
+            except OSError as error:
+                log.debug("A transition is not on disk: %s", error)
+
+    def flush(self, deadline: Deadline | float) -> None:
+        """Write down what is new, as long as there is time: the disk may hang."""
+        BoundedRun(self.write, "spark-lineage-files").wait(deadline)
+
+    def status(self, subject: Subject, subject_id: str) -> Status | None:
+        """Return the present status of an application or a driver."""
+        with self._lock:
+            return self._ledger.status(subject, subject_id)
+
+    @property
+    def driver_status(self) -> Status | None:
+        """What the cluster manager says of the driver; None in client mode, where there is no such word."""
+        return None if self.is_client else self.status("DRIVER", self.driver_id)
+
+    @property
+    def has_run(self) -> bool:
+        """Whether the cluster manager has seen the driver run, or succeed."""
+        return any(one.new_status in {"RUNNING", "FINISHED"} for one in self._transitions("DRIVER"))
+
+    @property
+    def driver_error(self) -> str:
+        """Why the driver failed, or where it was lost, in the cluster manager's words."""
+        ends = [one for one in self._transitions("DRIVER") if one.new_status in {*ENDED, "UNKNOWN"}]
+        return " ".join(part for one in ends[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
+
+    def has_uncaught_failure(self) -> bool:
+        """Whether something failed in an application, after which nothing of it succeeded any more."""
+        with self._lock:
+            return self._ledger.has_uncaught_failure()
+
+    def summary(self, error: str = "", application_id: str | None = None, ui_url: str | None = None) -> StatusSummary:
+        """Return what is known, and where to read on."""
+        with self._lock:
+            numbers = tuple(self._numbers[key] for key in sorted(self._numbers))
+            known = StatusSummary(tuple(self._ledger.transitions), self._ledger.summed(), error, numbers=numbers)
+        linked = self._sources.linked(known, application_id)
+        return structs.replace(linked, ui_url=ui_url or linked.ui_url)
+
+    def _transitions(self, subject: Subject) -> list[StatusTransition]:
+        with self._lock:
+            return [one for one in self._ledger.transitions if one.subject == subject]
+
+    def _note(
+        self, status: Status, source: str, detail: str = "", exception: str = "", application_id: str = ""
+    ) -> None:
+        thing: tuple[Subject, str] = ("APPLICATION", application_id) if application_id else ("DRIVER", self.driver_id)
+        self.report(StatusReport(*thing, status, datetime.now(UTC), source, detail=detail, exception=exception))
+
+    def _run(self) -> None:
+        sources = self._sources.while_running
+        while not self._stopping.is_set():
+            for source in sources:
+                if source.due <= time.monotonic() and not self._stopping.is_set():
+                    reports = self._answer(source)
+                    source.asked(self._interval_seconds, has_answered=reports is not None)
+                    self._take(reports or (), self._stopping)
+            self._log_progress()
+            self._stopping.wait(max(_LEAST_SECONDS, min(source.due for source in sources) - time.monotonic()))
+
+    def _log_progress(self) -> None:
+        now, progress = time.monotonic(), self._sources.ui.progress
+        if now >= self._log_next and progress != self._logged:
+            self._logger.info("Spark: %s", progress)
+            self._logged, self._log_next = progress, now + _PROGRESS_SECONDS
+
+    def _answer(self, source: Dialect) -> list[StatusReport] | None:
+        """Return the reports of a source, None where it gives no answer; an error does not stop the other sources."""
+        try:
+            return converse(source.poll(), self._sources.client.ask)
+        except NoAnswerError as error:
+            log.debug("No answer from the %s: %s", source.name, error)
+        except Exception as error:
+            log_trouble(log, f"Error in the answer of the {source.name} says", error)
+        return None
+
+    def _take(self, reports: Iterable[Report], is_over: threading.Event) -> None:
+        try:
+            for report in reports:
+                if not is_over.is_set():
+                    self.report(report)
+        except Exception as error:
+            # The watch continues after an error in its callback.
+            log_trouble(log, "A status is not passed on", error)
