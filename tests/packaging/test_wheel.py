@@ -142,7 +142,15 @@ def test_metadata(distribution: Distribution) -> None:
 
     assert metadata["Name"] == "airflow-provider-spark-lineage"
     assert metadata["License-Expression"] == "Apache-2.0"
-    assert set(metadata.get_all("Provides-Extra", [])) == {"spark", "spark3", "kafka", "kerberos", "remote", "receiver", "sql"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "spark",
+        "spark3",
+        "kafka",
+        "kerberos",
+        "remote",
+        "receiver",
+        "sql",
+    }
     assert not [line for line in distribution.requires or () if "openlineage-airflow" in line]
 
 
