@@ -13,6 +13,7 @@ ELSEWHERE = (
     "spark_lineage.archive",
     "spark_lineage.cli",
     "spark_lineage.doctor",
+    "spark_lineage.replay",
     "spark_lineage.declare",
     "spark_lineage.receiver",
     "spark_lineage.recover.backlog",
@@ -64,7 +65,7 @@ FILES = {
         ("spark_lineage.atlas.sender", "spark_lineage.deliver.file_sender"), "the courier, as of every sender"
     ),
     **dict.fromkeys(
-        ("spark_lineage.deliver.spool", "spark_lineage.deliver.pauses", "spark_lineage.deliver.outbox"),
+        ("spark_lineage.deliver.spool", "spark_lineage.deliver.outbox"),
         "`OUTBOX_FILES` in `through_connections`; the courier and commands are processes of their own",
     ),
     "spark_lineage.launch.lock": "`LINEAGE_FILES`, threads that deliver; its lock has its own time",

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import copy
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +198,12 @@ def test_every_field_is_described_in_the_schema(one: object) -> None:
     assert set(Serde.to_dict(one)) == {*described, "_producer", "_schemaURL"}
     for definition in (described, *(each.get("properties", {}) for each in definitions.values())):
         assert all(field.get("description") for field in definition.values())
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_is_the_same(copied: Callable[[object], object]) -> None:
+    for one in FACETS:
+        assert Serde.to_json(copied(one)) == Serde.to_json(one)
 
 
 def test_lines_that_nobody_counted_are_left_out() -> None:

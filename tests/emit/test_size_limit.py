@@ -320,7 +320,9 @@ def test_cut_catalog_changes_stay_without_their_schemas() -> None:
         "CREATE", "TABLE", DatasetName("file", "/t"), "db.t", moment, schema=columns("a"), properties=(("k", "v"),)
     )
     event, reduced = limited(TaskLineage("COMPLETE", catalog_changes=(change,)), 1)
-    (left,) = document(event)["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
+    found = document(event)["run"]["facets"]["sparkLineage_catalogChanges"]
+    assert found["_schemaURL"].endswith("/CatalogChangesRunFacet.json#/$defs/CatalogChangesRunFacet")
+    (left,) = found["changes"]
     assert {"schema", "properties"}.isdisjoint(left)
     assert left["objectName"] == "db.t"
     assert details(reduced) == ["catalogSchemas"]
@@ -340,7 +342,8 @@ def test_cut_a_wide_table_loses_no_more_column_edges_than_needed() -> None:
     assert len(chain) > 20
     assert counts == [*sorted(each or 0 for each in counts[:-1]), None]
     one_column = sent_bytes(as_event(wide(30))) // 30
-    for (limit, event, _), count in zip(chain[:-1], counts, strict=False):
+    for (limit, event, reduced), count in zip(chain[:-1], counts, strict=False):
+        assert_is_cut(event, reduced, limit, wide(30))
         assert len(edges_of(document(event))) + count == 30
         assert limit - one_column < sent_bytes(event) <= limit
 
@@ -445,6 +448,9 @@ def assert_is_cut(event: RunEvent, reduced: Any, limit: int, lineage: TaskLineag
     assert len(to_json(event)) <= sent_bytes(event)
     assert kept(event) == kept(whole)
     assert dangling(event) <= dangling(whole)
+    left = document(event)
+    del left["run"]["facets"][REDUCED_KEY]
+    assert cut(left, 0).fullBytes == reduced.fullBytes - sum(each["bytes"] for each in reduced.leftOut)
 
 
 @pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)

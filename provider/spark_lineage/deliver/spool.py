@@ -205,7 +205,7 @@ class Run:
         no beginning.
         """
         if event.event_type == "START":
-            return event.event_time not in (self.began, "") if self.has_ended and self.began else not self.event_type
+            return _began(event) not in (self.began, "") if self.has_ended and self.began else not self.event_type
         if not self.has_ended:
             return True
         is_longer = event.has_datasets and len(event.body) > self.size
@@ -213,14 +213,16 @@ class Run:
 
     def after(self, event: Outgoing, stamp: str) -> Run:
         """Return what is to be remembered when an event was put."""
-        began = event.event_time if event.event_type == "START" else self.began
+        began = _began(event) if event.event_type == "START" else self.began
         return Run(event.event_type, stamp, began, len(event.body) if event.event_type in TERMINAL else 0)
 
     def next_stamp(self) -> str:
         """Return a time that comes after the last event, whatever the clock says."""
         now = datetime.now(UTC)
         if self.stamp:
-            now = max(now, _time(self.stamp) + _TICK)
+            # What a stranger left may be at the end of all time.
+            with suppress(OverflowError):
+                now = max(now, _time(self.stamp) + _TICK)
         return now.strftime(_STAMP)
 
 
@@ -299,7 +301,7 @@ class Spool:
     def is_being_put(self, entry: Entry) -> bool:
         """Whether the process that puts an event has not noted it yet: it may take it back."""
         run = entry.run_id
-        is_noted = run == _NO_RUN or self.run(run).stamp >= entry.stamp
+        is_noted = run == _NO_RUN or self._run(run).stamp >= entry.stamp
         return not is_noted and abs((datetime.now(UTC) - entry.put_at).total_seconds()) < _PUTTING_SECONDS
 
     def dead(self) -> Sequence[Entry]:
@@ -357,7 +359,7 @@ class Spool:
         retried, stamps = [], {entry.stamp for entry in (*self.waiting(), *self.dead())}
         with self._usable():
             for entry in entries:
-                run = self.run(entry.run_id)
+                run = self._run(entry.run_id)
                 is_late = run.has_ended and entry.stamp < run.stamp and run.stamp not in stamps
                 with suppress(FileNotFoundError):
                     if is_late:
@@ -379,9 +381,13 @@ class Spool:
 
     def run(self, run_id: str) -> Run:
         """Return what is remembered of a run; of one that is not known, or where something else is there, nothing."""
+        return self._run(encoded(run_id)) if run_id else Run()
+
+    def _run(self, segment: str) -> Run:
+        """Return the same by the name of its note."""
         with self._usable(), suppress(ValueError):
             try:
-                text = str((self._runs / encoded(run_id)).readlink()) if run_id else ""
+                text = str((self._runs / segment).readlink())
             except OSError as error:
                 if error.errno not in (errno.ENOENT, errno.EINVAL):
                     raise
@@ -458,7 +464,7 @@ class Spool:
             oldest = nsmallest(len(runs) - _REMEMBERED_RUNS, runs, key=_changed_at) if runs[_REMEMBERED_RUNS:] else ()
             for run in oldest:
                 age = now - run.stat(follow_symlinks=False).st_mtime
-                if age > (_ENDED_SECONDS if self.run(run.name).has_ended else _OPEN_SECONDS):
+                if age > (_ENDED_SECONDS if self._run(run.name).has_ended else _OPEN_SECONDS):
                     _remove(Path(run.path))
             for part in self.directory.glob(".*.part"):
                 if now - part.lstat().st_mtime > _PART_SECONDS:
@@ -585,6 +591,11 @@ def _remove(file: Path) -> None:
     """Remove a file; a directory that somebody has made stays."""
     with suppress(OSError):
         file.unlink(missing_ok=True)
+
+
+def _began(event: Outgoing) -> str:
+    """Return the time of a START as a note holds it; ISO 8601 has a comma in the place of the point, too."""
+    return event.event_time.replace(",", ".")
 
 
 def _text(run: Run) -> str:

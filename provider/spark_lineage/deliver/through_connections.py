@@ -76,7 +76,7 @@ class ConnectionSender:
             with self._guard(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
                 configs = destinations_of(conn_id)
                 others = frozenset() if self._is_for_provider else provider_backends()
-                before = self._known.pop(conn_id, None)
+                before = self._known.pop(conn_id, None) or _Destination(self._outbox.spool(conn_id))
                 for name, config in configs.items():
                     if backends_of(config) & others:
                         # Two ends of one run would differ there.
@@ -86,10 +86,10 @@ class ConnectionSender:
                             name,
                         )
                     else:
-                        names = before.names if before is not None and name == conn_id else []
-                        self._known[name] = _Destination(
-                            self._outbox.spool(name), profile_of(conn_id, config), *for_courier(config), names
-                        )
+                        each = before if name == conn_id else _Destination(self._outbox.spool(name))
+                        each.profile = profile_of(conn_id, config)
+                        each.config, each.secrets = for_courier(config)
+                        self._known[name] = each
                 self._unread.remove(conn_id)
         for conn_id in self._unread:
             self._known.setdefault(conn_id, _Destination(self._outbox.spool(conn_id)))
@@ -102,19 +102,16 @@ class ConnectionSender:
         if self._unread:
             self._read_connections()
         made: dict[Profile, Outgoing] = {}
-        problem = ""
         for name, each in self._known.items():
             with self._guard(f"An event for {name} may be lost", can_fail=False), self._spending():
                 if each.profile not in made:
                     made[each.profile] = Outgoing.of(each.profile.encoded(content))
                 event = made[each.profile]
                 try:
-                    if not problem:
-                        if kept := OUTBOX_FILES.use(partial(self._keep, each.spool, event)):
-                            each.names.append(kept)
-                        continue
+                    if kept := OUTBOX_FILES.use(partial(self._keep, each.spool, event)):
+                        each.names.append(kept)
+                    continue
                 except (SpoolError, TimeoutError) as error:
-                    # It will not take the events for the others either, so no second wait.
                     problem = redact(str(error))
                 self._send_unkept(each, event, problem, min(self._seconds_left, at_most_seconds))
 

@@ -17,13 +17,13 @@ from openlineage.client.generated.ownership_job import Owner, OwnershipJobFacet
 from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 from openlineage.client.uuid import generate_static_uuid
 
-from spark_lineage.emit.facets import PRODUCER
+from spark_lineage.emit.facets import PRODUCER, sent_name
 from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import input_datasets, job_facets, job_type_facet, output_datasets, run_facets
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, cut
 from spark_lineage.merge.lineage import Action, DatasetLineage, ParentRun, TaskLineage
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.secrets.redacted_event import event_time, sent_name
+from spark_lineage.secrets.redacted_event import event_time
 from spark_lineage.settings import Granularity
 
 _PATH = "PATH"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -26,8 +26,8 @@ from openlineage.client.generated.schema_dataset import SchemaDatasetFacet
 from openlineage.client.generated.storage_dataset import StorageDatasetFacet
 from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDatasetFacet
 
+from spark_lineage.naming.backend_names import safe_name
 from spark_lineage.naming.identity import dataset_type
-from spark_lineage.secrets.redacted_event import sent_name
 from spark_lineage.secrets.redaction import redact_value
 
 if TYPE_CHECKING:
@@ -111,7 +111,13 @@ def _facet_class(key: str, fields: tuple[str, ...]) -> type[Any]:
     made: Any = attr.make_class(name, {field: attr.field(kw_only=True) for field in fields}, bases=(base,))
     made._get_schema = staticmethod(lambda: schema.format(name))  # noqa: SLF001  (openlineage-python asks for it)
     made._additional_skip_redact = [field for field in fields if field not in _TEXTS]  # noqa: SLF001
+    # Else a copy would be one of the base, with its schema.
+    made.__reduce__ = lambda one: (_again, (key, {field: getattr(one, field) for field in fields}))
     return made  # type: ignore[no-any-return]
+
+
+def _again(key: str, fields: dict[str, Any]) -> Any:
+    return facet(key, **fields)
 
 
 @attr.define
@@ -127,6 +133,13 @@ class SparkJobFacet(JobFacet):
     @staticmethod
     def _get_schema() -> str:
         return _OURS.format("SparkJobFacet")
+
+
+# Column lineage names the same few datasets over and over.
+@lru_cache(maxsize=8192)
+def sent_name(dataset: DatasetName) -> DatasetName:
+    """Return the name of a dataset, which has no secrets any more, such that every backend can hold it."""
+    return safe_name(dataset)
 
 
 def named(dataset: DatasetName) -> dict[str, str]:

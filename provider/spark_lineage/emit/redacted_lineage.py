@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, TypeVar
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache, lru_cache
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, structs
 
-from spark_lineage.merge.lineage import SchemaField
+from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redaction import redact, redact_dataset, redact_value
 from spark_lineage.secrets.registered_secrets import generation
@@ -20,42 +23,63 @@ _TEXTS = frozenset({
     "job_name", "ui_url", "history_url", "logs_url", "metadata_uri", "warehouse_uri",
 })  # fmt: skip
 _NAMES = frozenset({"namespace", "name", "previous_name"})
+# What holds no text that is redacted.
+_PLAIN = {str, bytes, int, float, bool, datetime, NoneType}
 
 
 def redact_lineage(value: _T) -> _T:
     """Return the same lineage, a part of one, or a transition, without secrets; what has none is the same object."""
-    if isinstance(value, DatasetName):
-        return _redacted_name(value, generation())  # type: ignore[return-value]
-    if isinstance(value, Struct):
-        return _redacted_struct(value)  # type: ignore[return-value]
+    return _redacted(value, generation())  # type: ignore[no-any-return]
+
+
+def _redacted(value: Any, secrets: object) -> Any:
     if isinstance(value, tuple):
-        redacted = tuple(map(redact_lineage, value))
+        redacted = tuple([_redacted(each, secrets) for each in value])
         is_same = all(new is old for new, old in zip(redacted, value, strict=True))
-        return value if is_same else redacted  # type: ignore[return-value]
-    return value
+        return value if is_same else redacted
+    if isinstance(value, DatasetName | Transformation):
+        return _repeated(value, secrets)
+    return _struct(value, secrets) if isinstance(value, Struct) else value
 
 
-def _redacted_struct(value: Struct) -> Struct:
-    # Columns keep their names: edges and schemas must go on agreeing.
-    has_names = not isinstance(value, SchemaField)
+# Column lineage names the same few datasets and transformations over and over.
+@lru_cache(maxsize=8192)
+def _repeated(value: Struct, secrets: object) -> Struct:
+    return _struct(value, secrets)
+
+
+def _struct(value: Struct, secrets: object) -> Struct:
     changes: dict[str, Any] = {}
-    for field in value.__struct_fields__:
-        old: Any = getattr(value, field)
-        if not old:
-            continue
-        if field == "properties":
-            new: Any = tuple(redact_value(dict(old)).items())
-        elif isinstance(old, str):
-            new = redact(old) if field in _TEXTS else redact_dataset(old) if has_names and field in _NAMES else old
-        else:
-            new = redact_lineage(old)
-        if new is not old and new != old:
-            changes[field] = new
+    for field, mask in _masks(type(value)):
+        if old := getattr(value, field):
+            new = mask(old) if mask is not None else _redacted(old, secrets)
+            if new is not old and new != old:
+                changes[field] = new
     return structs.replace(value, **changes) if changes else value
 
 
-# Column lineage names the same few datasets over and over.
-@lru_cache(maxsize=8192)
-def _redacted_name(name: DatasetName, _secrets: object) -> DatasetName:
-    redacted = DatasetName(redact_dataset(name.namespace), redact_dataset(name.name))
-    return name if redacted == name else redacted
+@cache
+def _masks(kind: type[Struct]) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
+    """Return the fields of a struct that may hold a secret, and what masks each; None for one that holds more."""
+    found: list[tuple[str, Callable[[Any], Any] | None]] = []
+    for field, annotation in get_type_hints(kind).items():
+        # Columns keep their names: edges and schemas must go on agreeing.
+        is_name = field in _NAMES and kind is not SchemaField
+        if field == "properties":
+            found.append((field, _masked_properties))
+        elif _is_plain(annotation):
+            found += [(field, redact if field in _TEXTS else redact_dataset)] if field in _TEXTS or is_name else []
+        else:
+            found.append((field, None))
+    return tuple(found)
+
+
+def _masked_properties(properties: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(redact_value(dict(properties)).items())
+
+
+def _is_plain(annotation: Any) -> bool:
+    if get_origin(annotation) is Literal or annotation in _PLAIN or annotation is Ellipsis:
+        return True
+    arguments = get_args(annotation)
+    return bool(arguments) and all(map(_is_plain, arguments))

@@ -1,4 +1,4 @@
-"""Redacts what is sent: events and names of datasets; writes times as events have them."""
+"""Redacts events as they are sent; writes times as events have them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from openlineage.client.serde import Serde
 
-from spark_lineage.naming.backend_names import safe_name
-from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redaction import Redaction, redact, redact_dataset, redact_key, redact_name
-from spark_lineage.secrets.registered_secrets import generation
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
@@ -72,17 +68,6 @@ def _is_untouched(key: str, text: str) -> bool:
     if key == "runId":
         return _UUID.fullmatch(text) is not None
     return key in _UNTOUCHED or (key.lower().endswith("time") and _TIME.fullmatch(text) is not None)
-
-
-def sent_name(dataset: DatasetName) -> DatasetName:
-    """The name of a dataset as every event has it: without secrets, and such that every backend can hold it."""
-    return _sent_name(dataset, generation())
-
-
-# Column lineage names the same few datasets over and over.
-@lru_cache(maxsize=8192)
-def _sent_name(dataset: DatasetName, _secrets: object) -> DatasetName:
-    return safe_name(DatasetName(redact_dataset(dataset.namespace), redact_dataset(dataset.name)))
 
 
 def without_controls(text: str) -> str:

@@ -131,9 +131,9 @@ def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-@pytest.fixture
-def trickling() -> Iterator[str]:
-    """The address of a server that says yes, and then sends a byte of the body each half second, for ever."""
+@pytest.fixture(params=[0.5, 60.0])
+def trickling(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a server that says yes, and then sends a byte of the body each half second, or each minute."""
     is_over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -143,7 +143,7 @@ def trickling() -> Iterator[str]:
             self.send_header("Content-Length", "1000000")
             self.end_headers()
             with suppress(OSError):
-                while not is_over.wait(0.5):
+                while not is_over.wait(request.param):
                     self.wfile.write(b" ")
 
         def log_message(self, *args: Any) -> None:

@@ -86,6 +86,17 @@ def test_flush_by_the_ids_of_connections(run: Any, outbox: Outbox, backend: Any,
     assert all(b"hunter2" not in path.read_bytes() for path in outbox.directory.rglob("*") if path.is_file())
 
 
+def test_flush_is_over_for_all_destinations_at_the_same_time(
+    run: Any, outbox: Outbox, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", os.environ["AIRFLOW_CONN_MARQUEZ"])
+    outbox.spool("marquez").put(Outgoing.of(event()))
+    outbox.spool("other").put(Outgoing.of(event(1)))
+    backend.hangs.set()
+    code, out, _ = run("flush", "--seconds", "1")
+    assert (code, out.splitlines()) == (1, ["marquez\t1\t0\t0", "other\t0\t1\t0"])
+
+
 def test_retry_sends_again(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
     ids = refused(outbox, backend, event(), event(1), event(2))
     code, out, err = run("retry", ids[1])

@@ -162,6 +162,14 @@ def test_call_while_the_backend_pauses_starts_nothing(spool: Spool, backend: Any
     assert time.monotonic() - began < 2
 
 
+def test_call_ends_when_the_backend_pauses(spool: Spool, backend: Any, event: Any) -> None:
+    backend.answer = lambda _: (503, {"Retry-After": "600"}, "closed")
+    put(spool, event(0))
+    assert courier.call(spool, backend.config)
+    until(lambda: backend.came)
+    until(lambda: not couriers(spool))
+
+
 def test_call_a_secret_in_an_answer_is_masked(spool: Spool, backend: Any, event: Any) -> None:
     backend.answer = lambda _: (422, {}, "who is orchid7?")
     names = put(spool, event(0))
@@ -182,6 +190,26 @@ def test_call_where_no_process_may_be_started_is_false(
     lock = spool.take_turn()
     assert lock is not None
     release(lock)
+
+
+def test_main_what_was_put_before_it_gives_up_its_turn_is_sent(
+    spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def release_late(lock: int) -> None:
+        monkeypatch.setattr(courier, "release", release)
+        put(spool, event(1))
+        assert courier.call(spool, backend.config)
+        release(lock)
+
+    put(spool, event(0))
+    monkeypatch.setattr(courier, "release", release_late)
+    monkeypatch.setattr(courier, "_LINGER_SECONDS", 0.2)
+    # This process is not to be ended by it.
+    monkeypatch.setattr(courier, "_reset_watchdog", lambda: False)
+    given = {"directory": spool.directory, "lock": spool.take_turn(), "config": backend.config, "secrets": ()}
+    courier.main(given)
+    assert backend.taken == [event(0), event(1)]
+    assert couriers(spool) == []
 
 
 def test_put_at_the_moment_when_a_courier_ends_is_sent_by_it_or_the_next(

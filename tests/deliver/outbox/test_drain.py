@@ -72,7 +72,27 @@ def test_run_a_refused_event_is_a_dead_letter_with_the_answer_and_the_next_are_s
     assert "422" in logged.text
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 407, 408, 429, 503, 302])
+@pytest.mark.parametrize(
+    ("endpoint", "answer"),
+    [
+        # A function of Azure has its key there.
+        ("/api/lineage?code=hunter2", "no x"),
+        # What is shown of the answer ends in it.
+        ("/api/lineage", "x" * 975 + " postgresql://bob:hunter2@db"),
+    ],
+)
+def test_run_the_reason_of_a_dead_letter_has_no_secret(
+    spool: Spool, backend: Any, event: Any, endpoint: str, answer: str
+) -> None:
+    put(spool, event(0))
+    backend.answer = lambda _: (422, {}, answer)
+    drain(spool, sender_of(backend.config | {"endpoint": endpoint}), Deadline(20))
+    (entry,) = spool.dead()
+    assert "/api/lineage answered 422" in spool.why(entry)
+    assert "hunter2" not in spool.why(entry)
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429, 503, 302])
 def test_run_a_backend_that_has_not_looked_pauses_for_all(spool: Spool, backend: Any, event: Any, status: int) -> None:
     put(spool, event(0), event(1))
     backend.answer = lambda _: (status, {}, "closed")
@@ -110,6 +130,13 @@ def test_run_retry_after_is_honoured(spool: Spool, backend: Any, event: Any) -> 
     assert 115 < spool.pauses.seconds_left(BACKEND) <= 120
 
 
+def test_run_retry_after_of_one_event_is_that_of_its_run(spool: Spool, backend: Any, event: Any) -> None:
+    put(spool, event(0))
+    backend.answer = lambda _: (500, {"Retry-After": "120"}, "busy")
+    run(spool, backend)
+    assert 115 < spool.pauses.seconds_left(RUN.format(0)) <= 120
+
+
 def test_run_an_event_with_a_500_steps_aside_with_its_run_and_others_go_on(
     spool: Spool, backend: Any, event: Any
 ) -> None:
@@ -143,6 +170,55 @@ def test_run_a_backend_that_takes_nobody_pauses_after_ten_runs_and_makes_no_dead
     backend.answer = lambda _: (201, {}, "")
     assert flush(spool, backend) == Delivered(sent=40)
     assert spool.dead() == []
+
+
+def test_run_after_an_outage_keeps_the_order_of_a_run_whose_event_fails(
+    spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event of another run, which is taken after it, ends all pauses."""
+    monkeypatch.setattr("spark_lineage.deliver.pauses._FIRST_SECONDS", 0.0)
+    put(spool, event(0, "START"), event(1, "START"), event(0, "COMPLETE", 1))
+    backend.answer = lambda _: (503, {}, "closed")
+    run(spool, backend)
+    time.sleep(spool.pauses.seconds_left(BACKEND))
+    backend.answer = lambda _: (201, {}, "") if backend.came[2:] else (500, {}, "once more")
+    run(spool, backend)
+    assert backend.taken == [event(1, "START"), event(0, "START"), event(0, "COMPLETE", 1)]
+
+
+def test_run_ten_runs_in_vain_that_are_not_in_a_row_pause_nobody_else(spool: Spool, backend: Any, event: Any) -> None:
+    backend.answer = lambda content: (500, {}, "") if b"poison" in content else (201, {}, "")
+    put(spool, *(event(number, **({} if number == 6 else {"poison": 1})) for number in range(13)))
+    run(spool, backend)
+    assert len(backend.came) == 13
+    assert spool.pauses.seconds_left(BACKEND) == 0
+
+
+def test_run_a_slow_backend_that_takes_nobody_pauses_after_some_time(
+    spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time begins when it has taken the last event."""
+    monkeypatch.setattr("spark_lineage.deliver.drain._SECONDS_IN_VAIN", 1.5)
+
+    def answer(content: bytes) -> tuple[int, dict[str, str], str]:
+        time.sleep(0.6)
+        return (500, {}, "") if b"poison" in content else (201, {}, "")
+
+    backend.answer = answer
+    put(spool, *(event(number) for number in range(3)), *(event(number, poison=1) for number in range(3, 9)))
+    run(spool, backend)
+    # On a machine that is busy, two may take as long as three.
+    assert len(backend.came) - 3 in (2, 3)
+    assert spool.pauses.seconds_left(BACKEND) > 0
+
+
+def test_run_counts_for_the_bound(outbox: Outbox, backend: Any, event: Any) -> None:
+    spool = Spool(outbox.directory / "marquez", max_bytes=4096)
+    put(spool, event(0))
+    backend.answer = lambda _: (503, {}, "closed")
+    run(spool, backend)
+    with pytest.raises(SpoolError, match="is full"):
+        put(spool, event(1))
 
 
 def test_run_with_80_percent_of_500s_loses_nothing(
@@ -180,8 +256,6 @@ def test_run_with_80_percent_of_500s_loses_nothing(
 def test_run_an_event_that_cannot_be_removed_is_not_sent_by_each_task(
     spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spark_lineage.deliver.spool import SpoolError
-
     def fail(self: Spool, entry: Any) -> None:
         raise SpoolError("read-only")
 
@@ -240,6 +314,9 @@ def test_destinations_shows_what_waits_and_why(outbox: Outbox, backend: Any, eve
     assert (found.destination, found.waiting, found.dead) == ("lake/prod", 2, 0)
     assert "503" in found.answer
     assert 0 < found.paused_seconds <= 2
+    spool.refuse(spool.waiting()[0], "422")
+    (after,) = outbox.destinations()
+    assert (after.waiting, after.dead, after.bytes) == (1, 1, found.bytes) == (1, 1, len(event(0) + event(1)))
 
 
 def test_sender_of_another_transport_sends_the_same_event(spool: Spool, tmp_path: Any, event: Any) -> None:

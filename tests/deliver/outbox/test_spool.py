@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from datetime import UTC, datetime, timedelta
@@ -121,12 +122,53 @@ def test_put_with_a_clock_that_goes_back_keeps_the_order_of_the_run(
     assert types(spool) == ["START", "RUNNING", "COMPLETE"]
 
 
+def test_put_a_start_that_an_end_overtakes_is_no_news(
+    spool: Spool, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other process puts the end when this one has seen that nothing was put of the run."""
+    write_new = module.write_new
+
+    def overtaken(path: Path, content: bytes) -> None:
+        monkeypatch.setattr(module, "write_new", write_new)
+        assert put(Spool(spool.directory), event(0, "COMPLETE", 2)) == [True]
+        write_new(path, content)
+
+    monkeypatch.setattr(module, "write_new", overtaken)
+    assert put(spool, event(0, "START", 1)) == [False]
+    assert types(spool) == ["COMPLETE"]
+    assert spool.run(RUN.format(0)).has_ended
+
+
+def test_put_an_event_that_cannot_be_kept_is_news_the_next_time(
+    spool: Spool, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(place: Path) -> None:
+        raise OSError(errno.EIO, "the disk is broken")
+
+    for kind in ("START", "COMPLETE"):
+        with monkeypatch.context() as broken:
+            broken.setattr(module, "_sync", fail)
+            with pytest.raises(SpoolError, match="the disk is broken"):
+                put(spool, event(0, kind))
+        assert put(spool, event(0, kind)) == [True]
+    assert types(spool) == ["START", "COMPLETE"]
+
+
 def test_refuse_keeps_the_event_and_the_reason(spool: Spool, event: Any) -> None:
     put(spool, event())
     refuse_all(spool)
     (entry,) = spool.dead()
     assert (spool.why(entry), spool.outcome(entry.name), spool.read(entry)) == ("422 no schemaURL", "refused", event())
     assert spool.waiting() == []
+
+
+def test_refuse_where_the_reason_cannot_be_kept_leaves_the_event_where_it_is(spool: Spool, event: Any) -> None:
+    put(spool, event())
+    (entry,) = spool.waiting()
+    (spool.directory / "dead" / f"{entry.name}.why").mkdir(parents=True)
+    with pytest.raises(SpoolError):
+        spool.refuse(entry, "422")
+    assert (spool.waiting(), spool.dead()) == ([entry], [])
 
 
 def test_retry_puts_a_dead_letter_into_its_old_place(spool: Spool, event: Any) -> None:
@@ -195,6 +237,21 @@ def test_put_where_nothing_may_be_written_is_an_error_with_advice(tmp_path: Path
     (tmp_path / "outbox").write_text("a file")
     with pytest.raises(SpoolError, match="cannot be used"):
         put(Outbox(tmp_path / "outbox").spool("marquez"), event())
+
+
+def test_put_a_start_whose_time_has_a_comma_is_kept_once(spool: Spool, event: Any) -> None:
+    start = Outgoing.of(event(0).replace(b".000Z", b",000Z"))
+    assert spool.put(start)
+    assert spool.put(start) is None
+
+
+def test_retry_of_a_run_with_any_id_finds_its_end(spool: Spool, event: Any) -> None:
+    start, end = (event(0, kind, at).replace(b"0190a5b2", b"a%/b") for at, kind in enumerate(("START", "COMPLETE")))
+    put(spool, start, end)
+    first, last = spool.waiting()
+    spool.refuse(first, "no")
+    spool.remove(last)
+    assert spool.retry(spool.dead()) == []
 
 
 def test_prune_forgets_runs_that_ended_long_ago_and_files_that_were_never_renamed(
