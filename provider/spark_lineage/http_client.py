@@ -152,41 +152,28 @@ def _tls_of(url: str, access: Access) -> ssl.SSLContext | bool:
     return context
 
 
-class _BoundedStream(httpcore.NetworkStream):
+class _BoundedStream:
     """A connection that is read until the deadline of the thread: each byte would begin a read timeout anew."""
 
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        left: float = _thread.until - time.monotonic()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def read(self, max_bytes: int, timeout: float) -> Any:
+        left = _thread.until - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout
-        return self._stream.read(max_bytes, left if timeout is None else min(timeout, left))
+        return self._stream.read(max_bytes, min(timeout, left))
 
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, timeout)
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+    def start_tls(self, *args: Any, **kwargs: Any) -> Any:
         return _BoundedStream(self._stream.start_tls(*args, **kwargs))
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
 
 
 class _BoundedBackend(httpcore.SyncBackend):
-    def connect_tcp(self, *args: Any, **kwargs: Any) -> httpcore.NetworkStream:
+    def connect_tcp(self, *args: Any, **kwargs: Any) -> Any:
         return _BoundedStream(super().connect_tcp(*args, **kwargs))
-
-
-class _Transport(httpx.HTTPTransport):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        # httpx passes none to the pool that it makes.
-        self._pool._network_backend = _BoundedBackend()  # noqa: SLF001 - there is no other way
 
 
 class _Clients:
@@ -205,7 +192,8 @@ class _Clients:
         self._others = Access(verify=verify)
         self._seconds = seconds
         self._clients: dict[str, httpx.Client] = {}
-        finalize(self, _close_all, self._clients)
+        # The end of this client closes its connections, too.
+        self.close: Callable[[], object] = finalize(self, _close_all, self._clients)
 
     def access(self, url: str) -> Access:
         """Return how a URL is requested.
@@ -262,15 +250,13 @@ class HttpClient(_Clients):
         # Out here, so that it does not bring along the error, whose text holds the whole URL.
         raise NoAnswerError(f"{place_of(url)}: {problem}")
 
-    def close(self) -> None:
-        """Close the connections, as the end of the client does."""
-        _close_all(self._clients)
-
     def _client(self, url: str, access: Access) -> httpx.Client:
         origin = origin_of(url)
         if origin not in self._clients:
             proxy = None if access.is_direct else proxy_of(url)
-            transport = _Transport(verify=_tls_of(url, access), proxy=proxy)
+            transport = httpx.HTTPTransport(verify=_tls_of(url, access), proxy=proxy)
+            # httpx passes none to the pool that it makes.
+            transport._pool._network_backend = _BoundedBackend()  # noqa: SLF001
             self._clients[origin] = httpx.Client(transport=transport, trust_env=False)
         return self._clients[origin]
 

@@ -125,8 +125,8 @@ def test_a_stream_is_told_of_while_it_runs_by_its_event_log_alone(real_spark: Re
     program.write_text(STREAM)
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "orders.csv").write_text("1,a,10\n2,b,20\n3,a,30\n")
-    backend = {"kind": "file", "log_file_path": str(events)}
-    real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps({"conn_type": "openlineage", "extra": backend})}
+    backend = {"conn_type": "openlineage", "host": str(events), "extra": {"kind": "file"}}
+    real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps(backend)}
     outcome = real_spark.run(program, tmp_path, evidence="event_log", lineage_conn_id="out", poll_interval_seconds=0.5)
     assert outcome.error is None, outcome.printed
     assert events.exists(), outcome.printed

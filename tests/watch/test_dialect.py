@@ -52,10 +52,10 @@ def test_what_was_missed_is_told(source: Dialect) -> None:
     assert told(source, state("SUBMITTED", 1)) == [("SUBMITTED", 1)]
     way = (state("SUBMITTED", 1), state("RUNNING", 3), state("FAILED", 5))
     assert told(source, *way) == [("RUNNING", 3), ("FAILED", 5)]
-    last = source.last("DRIVER", "driver-1")
+    last = source.last.get(("DRIVER", "driver-1"))
     assert last is not None
     assert last.status == "FAILED"
-    assert source.last("DRIVER", "driver-2") is None
+    assert source.last.get(("DRIVER", "driver-2")) is None
 
 
 def test_a_second_attempt_runs_later_than_the_first(source: Dialect) -> None:

@@ -40,8 +40,8 @@ def test_a_task_tells_of_what_its_driver_writes_while_the_log_is_open(
     program, events = tmp_path / "program.py", tmp_path / "events.ndjson"
     program.write_text(PROGRAM)
     (tmp_path / "orders.csv").write_text("id,shop,amount\n1,a,10\n2,b,20\n3,a,30\n")
-    backend = {"kind": "file", "log_file_path": str(events)}
-    real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps({"conn_type": "openlineage", "extra": backend})}
+    backend = {"conn_type": "openlineage", "host": str(events), "extra": {"kind": "file"}}
+    real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps(backend)}
     # The first does not answer, as a NameNode that is down.
     real_spark.bench.connection["extra"] = {"webhdfs_url": f"http://{HOST}:1,{webhdfs}"}
     conf = {

@@ -214,14 +214,6 @@ def test_a_ui_is_followed_to_another_port_and_told_of_once(
     assert [one.subject_id for one in told if one.subject == "SPARK_JOB"] == ["0", "1", "1", "2", "0"]
 
 
-def test_a_ui_is_asked_seldom_while_an_event_log_says_the_same(tmp_path: Path) -> None:
-    watch, _ = watched(tmp_path)
-    (ui,) = watch._sources.while_running
-    for is_logged, seconds in ((False, 0), (True, 20), (False, 0)):
-        watch.ask_ui(is_logged=is_logged)
-        assert ui.least_seconds == seconds
-
-
 def test_progress_is_logged_when_it_has_changed_and_at_most_every_minute(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -231,15 +223,17 @@ def test_progress_is_logged_when_it_has_changed_and_at_most_every_minute(
     logger = SimpleNamespace(info=lambda text, *words: lines.append((clock.seconds, text % words)))
     sources = Sources(Endpoints("local[2]", "client", {}), Known())
     watch = StatusMonitor(sources, tmp_path, interval_seconds=5, on_transition=lambda _: None, logger=logger)
-    for second in range(300):
-        clock.seconds = float(second)
-        if second == 12:  # the first answer of the UI
-            sources.ui.progress = "0 of 25 jobs done"
-        elif 12 < second <= 37:
-            sources.ui.progress = f"{second - 12} of 25 jobs done"
-        elif second == 77:
+
+    def go_on(_: float) -> None:
+        clock.seconds += 1
+        if 12 <= clock.seconds <= 37:  # the first answers of the UI
+            sources.ui.progress = f"{clock.seconds - 12:.0f} of 25 jobs done"
+        elif clock.seconds == 77:
             sources.ui.progress = "25 of 26 jobs done"
-        watch._log_progress()
+
+    stopping: Any = SimpleNamespace(is_set=lambda: clock.seconds == 300, wait=go_on)
+    watch._stopping = stopping
+    watch._run()
     assert lines == [
         (60, "Spark: 25 of 25 jobs done"),
         (120, "Spark: 25 of 26 jobs done"),

@@ -246,8 +246,7 @@ class Collecting:
         self._look()
         self._bringing.poll()
         self._event_logs.poll()
-        if self._watching.watch is not None:
-            self._watching.watch.ask_ui(is_logged=self._event_logs.is_followed)
+        self._watching.ask_ui(is_logged=self._event_logs.is_followed)
         self._tracking.tell(self.collector, is_logged=self._event_logs.is_followed)
         # The rest of the old files is for after the next poll, or for the next job.
         is_cleaning_up, self._is_cleaning_up = self._is_cleaning_up, False

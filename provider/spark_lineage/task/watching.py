@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SOURCE = "OpenLineage listener"
 _LARGEST_EXIT_CODE = 128
+# Between two answers of a driver's UI of which only the progress is news.
+_UI_SECONDS = 20.0
 _STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED", "ABORT": "KILLED"}
 
 
@@ -146,6 +148,11 @@ class Watching:
         if self.watch is not None:
             self.watch.poll()
 
+    def ask_ui(self, *, is_logged: bool) -> None:
+        """Have the driver's UI asked less often where an event log says the same: its answers cost the driver more."""
+        if self._sources is not None:
+            self._sources.ui.least_seconds = _UI_SECONDS if is_logged else 0.0
+
     def write(self) -> None:
         """Write down what is new in the timeline, however long that takes."""
         if self.watch is not None:
@@ -163,7 +170,8 @@ class Watching:
             return False
         if not self.watch.is_client:
             return self.watch.driver_status == "KILLED" or (
-                self.watch.driver_status == "FAILED" and not self.watch.has_run
+                self.watch.driver_status == "FAILED"
+                and not any(one.new_status in {"RUNNING", "FINISHED"} for one in self.watch.transitions("DRIVER"))
             )
         # Of a shell, a signal is its number and 128.
         return submission.exit_code is not None and not 0 <= submission.exit_code <= _LARGEST_EXIT_CODE

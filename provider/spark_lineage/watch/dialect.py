@@ -169,7 +169,8 @@ class Dialect:
     def __init__(self, endpoints: Endpoints, known: Known) -> None:
         self.endpoints = endpoints
         self.known = known
-        self._last: dict[tuple[Subject, str], State] = {}
+        # The states at the latest answer.
+        self.last: dict[tuple[Subject, str], State] = {}
         # The second answer is wanted soon after the first, when things still change.
         self._pause, self._unanswered = 1.0, 0
 
@@ -232,10 +233,6 @@ class Dialect:
             "; ".join(words) or "there is no address to ask", HTTPStatus.NOT_FOUND if is_unknown else None
         )
 
-    def last(self, subject: Subject, subject_id: str) -> State | None:
-        """Return the state that a thing had at the latest answer."""
-        return self._last.get((subject, subject_id))
-
     def news(self, subject: Subject, subject_id: str, way: Sequence[State], asked: datetime) -> list[StatusReport]:
         """Return the reports that are due of one thing: its present state, and those before it that were missed.
 
@@ -243,10 +240,10 @@ class Dialect:
 
         :param asked: the time of a present state whose own time lies before that of the last one: it came back to it
         """
-        present, last = way[-1], self.last(subject, subject_id)
+        present, last = way[-1], self.last.get((subject, subject_id))
         if last is not None and present.status not in ENDED and present.time < last.time:
             present = present._replace(time=asked)
-        self._last[subject, subject_id] = present
+        self.last[subject, subject_id] = present
         missed = [one for one in way[:-1] if last is None or _WAY.get(one.status, 0) > _WAY.get(last.status, 9)]
         return [self.report(subject, subject_id, one) for one in (*missed, present)]
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from spark_lineage.http_client import ANSWER_SECONDS, Access, AsyncHttpClient, HttpClient, NoAnswerError, origin_of
+from spark_lineage.http_client import ANSWER_SECONDS, Access, AsyncHttpClient, HttpClient, origin_of
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
@@ -127,12 +127,7 @@ class _TokenFile(httpx.Auth):
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Read the file anew for each request: Kubernetes renews it."""
-        try:
-            token = self.file.read_text(encoding="ascii").strip()
-        except (OSError, UnicodeError) as error:
-            cause = getattr(error, "strerror", None) or type(error).__name__
-            raise NoAnswerError(redact(f"the token file {self.file} cannot be read: {cause}")) from None
-        request.headers["Authorization"] = f"Bearer {token}"
+        request.headers["Authorization"] = f"Bearer {self.file.read_text(encoding='ascii').strip()}"
         yield request
 
 

@@ -81,7 +81,7 @@ class Kubernetes(Dialect):
         except NoAnswerError as error:
             if error.http_status != HTTPStatus.NOT_FOUND:
                 raise
-            last = self.last("DRIVER", driver_id)
+            last = self.last.get(("DRIVER", driver_id))
             status = last.status if last is not None else "UNKNOWN"
             if status in ENDED:
                 return []

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from operator import attrgetter
 from pathlib import Path
 
 from msgspec import json, structs
@@ -33,19 +32,14 @@ from spark_lineage.watch.dialect import Dialect, converse
 from spark_lineage.watch.sources import Sources
 
 log = logging.getLogger(__name__)
-_encoder = json.Encoder()
 _AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
-_LEAST_SECONDS, _STOP_SECONDS = 0.05, 0.8
-_PROGRESS_SECONDS = 60.0
-# Between two answers of a driver's UI of which only the progress is news.
-_UI_SECONDS = 20.0
-_tasks = attrgetter("tasks")
+_LEAST_SECONDS, _STOP_SECONDS, _PROGRESS_SECONDS = 0.05, 0.8, 60.0
 
 
 class StatusMonitor:
     """Asks the sources of one launch while it runs, each in its own time, in a thread that begins with the first one.
 
-    :param directory: of the launch; nothing is written while it is not there
+    :param directory: of the launch; nothing is written without it
     :param has_event_log: whether the event log is going to report the SparkJobs, so that the driver is asked late
     :param on_transition: called with each transition, in their order, by the thread that brings it
     """
@@ -83,8 +77,8 @@ class StatusMonitor:
 
     def poll(self) -> None:
         """Begin to ask, when the first question is due."""
-        is_due = any(source.due <= time.monotonic() for source in self._sources.while_running)
-        if self._thread is None and is_due and not self._stopping.is_set():
+        due = min(source.due for source in self._sources.while_running)
+        if self._thread is None and due <= time.monotonic() and not self._stopping.is_set():
             self._thread = threading.Thread(target=self._run, name="spark-lineage-status", daemon=True)
             self._thread.start()
 
@@ -95,10 +89,6 @@ class StatusMonitor:
             if self._thread is not None:
                 self._thread.join(_STOP_SECONDS)
 
-    def ask_ui(self, *, is_logged: bool) -> None:
-        """Have the driver's UI asked less often where an event log says the same: its answers cost the driver more."""
-        self._sources.ui.least_seconds = _UI_SECONDS if is_logged else 0.0
-
     def finish(self, deadline: Deadline | float) -> None:
         """Stop, and ask each source for its last word, as far as the time allows."""
         self.stop()
@@ -108,8 +98,9 @@ class StatusMonitor:
 
         def ask() -> None:
             for source in self._sources.at_the_end:
-                self._take(self._answer(source) or (), is_over)
-            self._take(() if self._numbers else self._sources.numbers(), is_over)
+                self._ask(source, is_over)
+            for numbers in () if self._numbers else self._sources.numbers():
+                self.report(numbers)
 
         # A thread, because no limit of an HTTP client holds for all that a resolver or a proxy may do.
         BoundedRun(ask, "spark-lineage-status").wait(deadline)
@@ -120,7 +111,9 @@ class StatusMonitor:
         with self._lock:
             if isinstance(report, TaskNumbers):
                 # A log that is read again, by the next try, begins anew.
-                self._numbers[report.key] = max(self._numbers.get(report.key, report), report, key=_tasks)
+                self._numbers[report.key] = max(
+                    self._numbers.get(report.key, report), report, key=lambda one: one.tasks
+                )
                 return
             kept = len(self._ledger.transitions)
             transition = self._ledger.add(report)
@@ -172,20 +165,16 @@ class StatusMonitor:
 
     def end_applications(self, status: Status, source: str, detail: str, others: Iterable[str]) -> None:
         """Report the end of the applications in the timeline, and of others, whose end no source has reported."""
-        for application_id in self.applications(others):
+        for application_id in sorted({*others, *(one.subject_id for one in self.transitions("APPLICATION"))}):
             if self.status("APPLICATION", application_id) not in ENDED:
                 self._note(status, source, detail, application_id=application_id)
-
-    def applications(self, others: Iterable[str]) -> list[str]:
-        """Return the ids of all applications in the timeline, and of others, sorted."""
-        return sorted({*others, *(one.subject_id for one in self._transitions("APPLICATION"))})
 
     def write(self) -> None:
         """Write down what is new, however long that takes: a report itself does not wait for a disk."""
         with self._writing:
             with self._lock:
                 transitions, self._unwritten = self._unwritten, []
-            lines = _encoder.encode_lines(map(redacted, transitions))
+            lines = b"".join(json.encode(redacted(one)) + b"\n" for one in transitions)
             try:
                 if lines and self._directory.is_dir():
                     append_private(self._directory / TRANSITIONS_FILE, [lines])
@@ -198,8 +187,7 @@ class StatusMonitor:
 
     def status(self, subject: Subject, subject_id: str) -> Status | None:
         """Return the present status of an application or a driver."""
-        with self._lock:
-            return self._ledger.status(subject, subject_id)
+        return self._ledger.status(subject, subject_id)
 
     @property
     def driver_status(self) -> Status | None:
@@ -207,14 +195,9 @@ class StatusMonitor:
         return None if self.is_client else self.status("DRIVER", self.driver_id)
 
     @property
-    def has_run(self) -> bool:
-        """Whether the cluster manager has seen the driver run, or succeed."""
-        return any(one.new_status in {"RUNNING", "FINISHED"} for one in self._transitions("DRIVER"))
-
-    @property
     def driver_error(self) -> str:
         """Why the driver failed, or where it was lost, in the cluster manager's words."""
-        ends = [one for one in self._transitions("DRIVER") if one.new_status in {*ENDED, "UNKNOWN"}]
+        ends = [one for one in self.transitions("DRIVER") if one.new_status in {*ENDED, "UNKNOWN"}]
         return " ".join(part for one in ends[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
     def has_uncaught_failure(self) -> bool:
@@ -230,48 +213,38 @@ class StatusMonitor:
         linked = self._sources.linked(known, application_id)
         return structs.replace(linked, ui_url=ui_url or linked.ui_url)
 
-    def _transitions(self, subject: Subject) -> list[StatusTransition]:
+    def transitions(self, subject: Subject) -> list[StatusTransition]:
+        """Return the transitions of all applications, or of all drivers."""
         with self._lock:
             return [one for one in self._ledger.transitions if one.subject == subject]
 
-    def _note(
-        self, status: Status, source: str, detail: str = "", exception: str = "", application_id: str = ""
-    ) -> None:
+    def _note(self, status: Status, source: str, detail: str = "", error: str = "", application_id: str = "") -> None:
         thing: tuple[Subject, str] = ("APPLICATION", application_id) if application_id else ("DRIVER", self.driver_id)
-        self.report(StatusReport(*thing, status, datetime.now(UTC), source, detail=detail, exception=exception))
+        self.report(StatusReport(*thing, status, datetime.now(UTC), source, detail=detail, exception=error))
 
     def _run(self) -> None:
         sources = self._sources.while_running
         while not self._stopping.is_set():
             for source in sources:
                 if source.due <= time.monotonic() and not self._stopping.is_set():
-                    reports = self._answer(source)
-                    source.asked(self._interval_seconds, has_answered=reports is not None)
-                    self._take(reports or (), self._stopping)
-            self._log_progress()
+                    has_answered = self._ask(source, self._stopping)
+                    source.asked(self._interval_seconds, has_answered=has_answered)
+            now, progress = time.monotonic(), self._sources.ui.progress
+            if now >= self._log_next and progress != self._logged:
+                self._logger.info("Spark: %s", progress)
+                self._logged, self._log_next = progress, now + _PROGRESS_SECONDS
             self._stopping.wait(max(_LEAST_SECONDS, min(source.due for source in sources) - time.monotonic()))
 
-    def _log_progress(self) -> None:
-        now, progress = time.monotonic(), self._sources.ui.progress
-        if now >= self._log_next and progress != self._logged:
-            self._logger.info("Spark: %s", progress)
-            self._logged, self._log_next = progress, now + _PROGRESS_SECONDS
-
-    def _answer(self, source: Dialect) -> list[StatusReport] | None:
-        """Return the reports of a source, None where it gives no answer; an error does not stop the other sources."""
+    def _ask(self, source: Dialect, is_over: threading.Event) -> bool:
+        """Take the reports of a source, and return whether it has answered; no error stops the other sources."""
+        has_answered = False
         try:
-            return converse(source.poll(), self._sources.client.ask)
+            reports = converse(source.poll(), self._sources.client.ask)
+            has_answered = True
+            for report in () if is_over.is_set() else reports:
+                self.report(report)
         except NoAnswerError as error:
             log.debug("No answer from the %s: %s", source.name, error)
         except Exception as error:
-            log_trouble(log, f"Error in the answer of the {source.name} says", error)
-        return None
-
-    def _take(self, reports: Iterable[Report], is_over: threading.Event) -> None:
-        try:
-            for report in reports:
-                if not is_over.is_set():
-                    self.report(report)
-        except Exception as error:
-            # The watch continues after an error in its callback.
-            log_trouble(log, "A status is not passed on", error)
+            log_trouble(log, f"A status that the {source.name} reports is not passed on", error)
+        return has_answered
