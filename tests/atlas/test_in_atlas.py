@@ -338,6 +338,7 @@ def test_types_are_made_where_atlas_has_lost_them(sender: Sender, job: str, path
     with atlas_emulator() as found:
         empty = Atlas(found.url, (found.user, found.password))
         one = sender(empty)
+        one._stamp.parent.mkdir()
         one._stamp.touch()
         outputs = [dataset(out, "x", columnLineage=made_from(("x", a, "y")))]
         send(one, event(job, "START"), event(job, "COMPLETE", inputs=[dataset(a, "y")], outputs=outputs))

@@ -126,7 +126,9 @@ def test_a_stream_is_told_of_while_it_runs_by_its_event_log_alone(real_spark: Re
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "orders.csv").write_text("1,a,10\n2,b,20\n3,a,30\n")
     backend = {"conn_type": "openlineage", "host": str(events), "extra": {"kind": "file"}}
-    real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps(backend)}
+    # The courier of another test may still send by a connection of this name.
+    outbox = {"AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(tmp_path / "outbox")}
+    real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps(backend), **outbox}
     outcome = real_spark.run(program, tmp_path, evidence="event_log", lineage_conn_id="out", poll_interval_seconds=0.5)
     assert outcome.error is None, outcome.printed
     assert events.exists(), outcome.printed

@@ -41,7 +41,9 @@ def test_a_task_tells_of_what_its_driver_writes_while_the_log_is_open(
     program.write_text(PROGRAM)
     (tmp_path / "orders.csv").write_text("id,shop,amount\n1,a,10\n2,b,20\n3,a,30\n")
     backend = {"conn_type": "openlineage", "host": str(events), "extra": {"kind": "file"}}
-    real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps(backend)}
+    # The courier of another test may still send by a connection of this name.
+    outbox = {"AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(tmp_path / "outbox")}
+    real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps(backend), **outbox}
     # The first does not answer, as a NameNode that is down.
     real_spark.bench.connection["extra"] = {"webhdfs_url": f"http://{HOST}:1,{webhdfs}"}
     conf = {
