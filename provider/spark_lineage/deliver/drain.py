@@ -64,7 +64,7 @@ class Drain:
         for entry in self._spool.sendable(self._is_held):
             if self._is_over() or not self._spool.has_turn(self._lock) or self._pauses.seconds_left(BACKEND):
                 return False
-            if entry.run_id in held or self._is_held(entry) or self._spool.is_being_put(entry):
+            if entry.run_id in held or self._spool.is_being_put(entry):
                 held.add(entry.run_id)
             elif self._send(entry):
                 has_sent = True

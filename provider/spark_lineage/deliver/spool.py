@@ -247,8 +247,6 @@ class Spool:
     def put(self, event: Outgoing) -> str | None:
         """Keep an event, and return its name; None for one that is no news. It is on the disk when this returns."""
         with self._usable():
-            create_private(self._runs)
-            self._check_room(len(event.body))
             while (before := self.run(event.run_id)).admits(event):
                 if name := self._put(event, before):
                     self._add(len(event.body))
@@ -257,6 +255,8 @@ class Spool:
 
     def _put(self, event: Outgoing, before: Run) -> str:
         """Keep an event that is news; return an empty name where another process has begun its run meanwhile."""
+        create_private(self._runs)
+        self._check_room(len(event.body))
         stamp = before.next_stamp()
         name = f"{stamp}-{encoded(event.run_id or _NO_RUN)}-{event.event_type}-{len(event.body)}.json"
         place, part = self.directory / name, self.directory / f".{name}.{os.getpid()}.part"

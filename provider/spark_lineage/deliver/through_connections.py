@@ -125,9 +125,9 @@ class ConnectionSender:
         try:
             _send_directly(destination, event, Deadline(seconds))
         except Exception as error:
-            self._log.debug("An event is lost: %s", redact(str(error)))
             destination.lost += 1
             destination.why_lost = f"{problem}; {redact(str(error))}"
+            self._log.debug("An event is lost: %s", destination.why_lost)
 
     def deliver(self, seconds: float) -> str:
         """Wait until the backends have taken the events, but no longer than this; return what they have not."""

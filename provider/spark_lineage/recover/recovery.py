@@ -136,7 +136,7 @@ def _conclude(launch: Launch, watch: StatusMonitor, applications: Iterable[str],
 
     :param is_ended_here: whether processes of the driver were found on this host, and ended
     """
-    known = {*applications, *(one.subject_id for one in watch.transitions("APPLICATION"))}
+    known = watch.applications(applications)
     status, detail = watch.driver_status or "UNKNOWN", _ENDED
     if launch.deploy_mode == "client":
         statuses = [watch.status("APPLICATION", each) for each in known]

@@ -10,14 +10,16 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import SubmitArguments
@@ -27,9 +29,6 @@ from spark_lineage.merge.lineage import Application
 from spark_lineage.secrets.redaction import redact, redact_command, remember_values
 from spark_lineage.submit.driver_output import DriverError, LineRedaction, RedactedLog, in_bursts
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, end_processes
-
-if TYPE_CHECKING:
-    import subprocess
 
 _UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
 # What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
@@ -263,7 +262,9 @@ class HookAdapter:
         if process is not None and process.poll() is None and self._deploy_mode({}) == "client":
             self._log.warning("The task fails while its driver still runs: the driver is ended.")
             end_processes(self.launch_id, _GRACE_SECONDS)
-            process.wait(_GRACE_SECONDS)
+            # The error that ends the task is told, not that of its driver.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_SECONDS)
 
     def _mark(self, popen: dict[str, Any]) -> None:
         if not self.launch_id:

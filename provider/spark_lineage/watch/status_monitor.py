@@ -165,7 +165,7 @@ class StatusMonitor:
 
     def end_applications(self, status: Status, source: str, detail: str, others: Iterable[str]) -> None:
         """Report the end of the applications in the timeline, and of others, whose end no source has reported."""
-        for application_id in sorted({*others, *(one.subject_id for one in self.transitions("APPLICATION"))}):
+        for application_id in sorted(self.applications(others)):
             if self.status("APPLICATION", application_id) not in ENDED:
                 self._note(status, source, detail, application_id=application_id)
 
@@ -217,6 +217,10 @@ class StatusMonitor:
         """Return the transitions of all applications, or of all drivers."""
         with self._lock:
             return [one for one in self._ledger.transitions if one.subject == subject]
+
+    def applications(self, others: Iterable[str]) -> set[str]:
+        """Return the ids of the applications in the timeline, and of others."""
+        return {*others, *(one.subject_id for one in self.transitions("APPLICATION"))}
 
     def _note(self, status: Status, source: str, detail: str = "", error: str = "", application_id: str = "") -> None:
         thing: tuple[Subject, str] = ("APPLICATION", application_id) if application_id else ("DRIVER", self.driver_id)

@@ -254,6 +254,15 @@ def test_retry_of_a_run_with_any_id_finds_its_end(spool: Spool, event: Any) -> N
     assert spool.retry(spool.dead()) == []
 
 
+def test_put_what_is_no_news_on_a_full_disk_is_no_news(
+    spool: Spool, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(spool, event(0, "COMPLETE"))
+    monkeypatch.setattr("spark_lineage.deliver.spool.FREE_BYTES", 1 << 60)
+    # Else its task would send it past the spool, after the end.
+    assert spool.put(Outgoing.of(event(0, "RUNNING", 1))) is None
+
+
 def test_prune_forgets_runs_that_ended_long_ago_and_files_that_were_never_renamed(
     spool: Spool, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
