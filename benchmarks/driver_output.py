@@ -40,7 +40,7 @@ def processing(folder: Path, *, is_ours: bool) -> Callable[[Iterator[str]], None
     """Return what reads the lines of a driver: the hook's own method, or the one that stands in its place."""
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-    from spark_lineage.submit.hook import HookAdapter
+    from spark_lineage.adapters.spark_submit import SparkSubmitAdapter
 
     hook = SparkSubmitHook()
     logger = logging.getLogger(f"driver-output-{is_ours}")
@@ -49,15 +49,7 @@ def processing(folder: Path, *, is_ours: bool) -> Callable[[Iterator[str]], None
     logger.addHandler(logging.FileHandler(folder / f"{is_ours}.log"))
     hook._log = logger  # type: ignore[assignment]  # noqa: SLF001 - as Airflow 2 has it
     if is_ours:
-        HookAdapter(
-            hook,
-            before_submit=lambda: None,
-            is_killed=lambda: False,
-            on_started=lambda _: None,
-            on_learnt=lambda: None,
-            on_external_id=lambda _: None,
-            has_finished=lambda: False,
-        )
+        SparkSubmitAdapter(hook, before_submit=lambda: None, is_killed=lambda: False)
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         hook._submit_sp = process  # noqa: SLF001
     return hook._process_spark_submit_log  # noqa: SLF001

@@ -35,13 +35,13 @@ from uuid import uuid4
 
 from pairs import Taken, by_turns, parser
 
-from spark_lineage.collect.received_events import ENDPOINT, TOKEN_HEADER, listener_transport, token_of
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.properties import LISTENER, PREFIX, UNUSED_FACETS
 from spark_lineage.receiver.server import bound, server_of
 from spark_lineage.receiver.service import Limits, Receiver
 from spark_lineage.settings.places import DEFAULT_JAR
+from spark_lineage.submission.received_events import ENDPOINT, TOKEN_HEADER, listener_transport, token_of
 
 FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "events"
 # argv: directory, actions. The first writes are not counted: the JVM learns then.

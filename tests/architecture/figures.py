@@ -27,7 +27,7 @@ CORE = {
     *(
         "__init__",
         "add_ons",
-        "collect",
+        "submission",
         "declare",
         "deliver",
         "emit",
@@ -38,7 +38,7 @@ CORE = {
         "merge",
         "naming",
     ),
-    *("operators", "plans", "policy", "provider_info", "recover", "secrets", "settings", "submit", "task"),
+    *("operators", "plans", "policy", "provider_info", "recover", "secrets", "settings", "adapters", "task"),
     *("triggers", "watch"),
 }
 ADD_ONS = {"archive", "atlas", "cli", "doctor", "notify", "receiver", "replay", "supervision", "view"}

@@ -34,28 +34,28 @@ ARROWS = {
     "http_client": {"secrets"},
     "settings": {"launch", "naming", "secrets"},
     "inject": {"declare", "http_client", "launch", "secrets", "settings"},
-    "submit": {"http_client", "inject", "launch", "merge", "secrets"},
+    "adapters": {"http_client", "inject", "launch", "merge", "secrets", "settings", "watch"},
     "plans": {"launch", "merge", "naming", "secrets"},
-    "collect": {"declare", "http_client", "launch", "merge", "plans", "watch"},
-    "receiver": {"cli", "collect", "launch"},
+    "submission": {"declare", "http_client", "launch", "merge", "plans", "secrets", "settings", "watch"},
+    "receiver": {"cli", "submission", "launch"},
     "watch": {"http_client", "launch", "merge", "secrets", "settings"},
     "emit": _LEAVES | {"settings"},
     "deliver": {"add_ons", "emit", "launch", "merge", "secrets", "settings"},
     "atlas": {"cli", "deliver", "launch", "naming", "secrets", "settings"},
     "notify": _LEAVES | {"emit", "settings"},
-    "archive": _LEAVES | {"collect", "declare", "emit", "plans"},
+    "archive": _LEAVES | {"submission", "declare", "emit", "plans"},
     # What the tab shows, from JSON alone.
     "view": set(),
-    "task": _LEAVES | {"settings", "inject", "submit", "collect", "watch", "emit", "deliver", "add_ons"},
-    "recover": _LEAVES | {"settings", "submit", "collect", "watch", "emit", "deliver"},
+    "task": _LEAVES | {"settings", "inject", "adapters", "submission", "watch", "emit", "deliver", "add_ons"},
+    "recover": _LEAVES | {"settings", "adapters", "submission", "watch", "emit", "deliver"},
     "doctor": {"cli", "http_client", "launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
     # What nobody but the table of add-ons names.
-    "supervision": {"cli", "collect", "http_client", "launch", "plans", "settings", "watch"},
-    "cli": _LEAVES | {"add_ons", "settings", "collect", "plans", "emit", "deliver"},
+    "supervision": {"cli", "submission", "http_client", "launch", "plans", "settings", "watch"},
+    "cli": _LEAVES | {"add_ons", "settings", "submission", "plans", "emit", "deliver"},
     "replay": {"archive", "cli", "deliver", "launch", "secrets"},
     # Its names are texts.
     "add_ons": set(),
-    "operators": {"archive", "settings", "task", "triggers"},
+    "operators": {"adapters", "archive", "settings", "task", "triggers"},
     "policy": {"operators", "settings"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
     "listeners": _LEAVES - {"naming"} | {"add_ons", "notify", "recover"},
@@ -298,7 +298,7 @@ def test_only_submit_imports_the_hook() -> None:
     against = [
         f"{module.name} imports {name}"
         for module in _by_name().values()
-        if not _is_in(module.name, "spark_lineage.submit")
+        if not _is_in(module.name, "spark_lineage.adapters")
         for name in sorted(module.runtime)
         if _is_in(name, HOOKS)
     ]
@@ -341,7 +341,7 @@ def test_only_submit_names_internals_of_the_hook() -> None:
     against = [
         f"{module.name} names {name}"
         for module in _by_name().values()
-        if not _is_in(module.name, "spark_lineage.submit")
+        if not _is_in(module.name, "spark_lineage.adapters")
         for node in ast.walk(module.tree)
         if (name := _hook_internals(node))
     ]

@@ -36,7 +36,7 @@ FILES = {
             "spark_lineage.launch.retention",
             "spark_lineage.deliver.kept_events",
             "spark_lineage.task.task_events",
-            "spark_lineage.task.collecting",
+            "spark_lineage.task.running",
             "spark_lineage.inject.class_archive",
             "spark_lineage.inject.event_log",
             "spark_lineage.inject.task_injection",
@@ -46,12 +46,12 @@ FILES = {
     ),
     **dict.fromkeys(
         (
-            "spark_lineage.collect.collector",
-            "spark_lineage.collect.copies",
-            "spark_lineage.collect.stored_event_log",
+            "spark_lineage.submission.collector",
+            "spark_lineage.submission.copies",
+            "spark_lineage.submission.stored_event_log",
             "spark_lineage.plans.event_log_files",
         ),
-        "the follower's thread, and the reader's, which `task.collecting` bounds",
+        "the follower's thread, and the reader's, which `task.running` bounds",
     ),
     **dict.fromkeys(
         (
@@ -69,9 +69,9 @@ FILES = {
         "`OUTBOX_FILES` in `through_connections`; the courier and commands are processes of their own",
     ),
     "spark_lineage.launch.lock": "`LINEAGE_FILES`, threads that deliver; its lock has its own time",
-    "spark_lineage.collect.received_events": "the follower's thread, which `task.collecting` bounds; recovery",
+    "spark_lineage.submission.received_events": "the follower's thread, which `task.running` bounds; recovery",
     "spark_lineage.watch.status_monitor": "the follower's thread, and bounded runs",
-    "spark_lineage.submit.hook": "its digest is called by `last_end` alone, which is bounded",
+    "spark_lineage.adapters.spark_submit": "its digest is called by `last_end` alone, which is bounded",
     "spark_lineage.watch.endpoints": "what Kubernetes mounts, and files that the connection names",
     "spark_lineage.http_client": "a folder of certificates, once for each server",
     "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",

@@ -18,10 +18,10 @@ from spark_lineage.archive.fold import Piece, fold_pieces
 from spark_lineage.archive.job import merge_archive
 from spark_lineage.archive.parts import SourceFile
 from spark_lineage.cli import main
-from spark_lineage.collect.collector import Collector
 from spark_lineage.launch.directory import EVENTS_FILE
 from spark_lineage.merge.state import decode_state
 from spark_lineage.merge.task import identity_of, kept_lineage
+from spark_lineage.submission.collector import Collector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

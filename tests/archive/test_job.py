@@ -23,13 +23,13 @@ from spark_lineage.archive.destination import ArchiveError
 from spark_lineage.archive.job import merge_archive
 from spark_lineage.archive.parts import SourceFile
 from spark_lineage.cli import main
-from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE
 from spark_lineage.launch.line import MAX_LINE_BYTES, LineDecoder, LineError
 from spark_lineage.merge.state import application_run_id
 from spark_lineage.merge.task import identity_of, kept_lineage
 from spark_lineage.merge.transition import StatusTransition
+from spark_lineage.submission.collector import Collector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,12 +12,12 @@ from generate import Shares, generate
 from spark_lineage.archive.job import merge_archive
 from spark_lineage.archive.rows import TABLES
 from spark_lineage.archive.tables import read_table
-from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.lineage_files import application_of_launch, chunks, is_lineage_file, is_status_file
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event
 from spark_lineage.launch.line import LineDecoder, LineError, LineSplitter
 from spark_lineage.merge.state import application_run_id
 from spark_lineage.merge.task import identity_of, kept_lineage
+from spark_lineage.submission.collector import Collector
+from spark_lineage.submission.lineage_files import application_of_launch, chunks, is_lineage_file, is_status_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 
 from spark_lineage.archive import fold
 from spark_lineage.archive.fold import Piece
-from spark_lineage.collect.lineage_files import lines
 from spark_lineage.launch.line import LineError
+from spark_lineage.submission.lineage_files import lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,10 +19,10 @@ from openlineage.client.serde import Serde
 from openlineage.client.uuid import generate_new_uuid
 
 from spark_lineage import declare
-from spark_lineage.collect.collector import DirectoryCollector
 from spark_lineage.merge.lineage import InputField, Statistics, TaskLineage, Transformation
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.submission.collector import DirectoryCollector
 
 SOURCE = Path(declare.__file__)
 # Not of this package, so that it is another module: declared reads are of one program.

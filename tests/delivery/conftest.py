@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Shop:
-    """The bench of ``tests/submit``, whose task names the connection ``shop``."""
+    """The bench of ``tests/adapters``, whose task names the connection ``shop``."""
 
     bench: Any
     python: Any

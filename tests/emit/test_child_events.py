@@ -9,7 +9,6 @@ from uuid import UUID
 import pytest
 from msgspec import structs
 
-from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.merge.lineage import (
@@ -30,6 +29,7 @@ from spark_lineage.merge.lineage import (
 )
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.submission.collector import Collector
 
 FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "events").glob("*.ndjson"))
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

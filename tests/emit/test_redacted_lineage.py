@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.merge.lineage import (
     Action,
@@ -30,6 +29,7 @@ from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.submission.collector import Collector
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

@@ -10,7 +10,6 @@ import pytest
 from openlineage.client.generated import base
 from openlineage.client.serde import Serde
 
-from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.run_event import input_datasets, output_datasets, run_event, run_facets, to_json
 from spark_lineage.launch.line import LineCounts
@@ -30,6 +29,7 @@ from spark_lineage.merge.lineage import (
 )
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.submission.collector import Collector
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events"
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from msgspec import structs
 from openlineage.client.serde import Serde
 
-from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.run_event import run_event, to_json, to_text
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, LADDER, cut, reduction_text
 from spark_lineage.launch.bounded_run import Deadline
+from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import (
     Catalog,
     CatalogChange,
@@ -29,9 +29,9 @@ from spark_lineage.merge.lineage import (
     TaskLineage,
     Transformation,
 )
-from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.submission.collector import Collector
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent
@@ -433,7 +433,7 @@ def test_reduction_text_names_what_was_left_out() -> None:
 def task_of(path: Path) -> TaskLineage:
     collector = Collector()
     collector.add(path.read_bytes().splitlines(), source=path.name)
-    return task_lineage(collector.state, task_state(exit_code=0))
+    return task_lineage(collector.state, conclude(EndFacts(exit_code=0)))
 
 
 def assert_is_cut(event: RunEvent, reduced: Any, limit: int, lineage: TaskLineage) -> None:

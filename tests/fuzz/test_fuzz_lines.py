@@ -13,8 +13,6 @@ from fuzzing import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.lineage_files import lines
 from spark_lineage.emit.size_limit import merged_event
 from spark_lineage.launch.line import LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.merge.task import identity_of, kept_lineage
@@ -23,6 +21,8 @@ from spark_lineage.plans.content import read_plan
 from spark_lineage.plans.event_log import EventLogReader
 from spark_lineage.plans.scope import UNTRACED
 from spark_lineage.plans.tables import Tables
+from spark_lineage.submission.collector import Collector
+from spark_lineage.submission.lineage_files import lines
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 REAL = (FIXTURES / "events" / "a_414.ndjson").read_bytes().splitlines()[:8]

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from waiting_driver import RECORDED, waiting_connection
 
-from spark_lineage.submit.processes import processes_of
+from spark_lineage.adapters.processes import processes_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 TASKS = ("killed", "retried", "marked", "lost", "abandoned")

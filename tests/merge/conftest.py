@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.collect.collector import Collector
+from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.lineage import TaskLineage
-from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.submission.collector import Collector
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 APPLICATION_ID = "local-1"
@@ -108,7 +108,7 @@ class Program:
         assert collector.counts.set_aside == {}
         for execution in self.executions:
             collector.state.add_execution(execution)
-        state = "RUNNING" if is_logged else task_state(exit_code=exit_code, is_killed=is_killed)
+        state = "RUNNING" if is_logged else conclude(EndFacts(exit_code=exit_code, is_killed=is_killed))
         return task_lineage(collector.state, state, has_actions=has_actions, is_logged=is_logged)
 
     def _event(

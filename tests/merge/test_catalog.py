@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.collect.collector import Collector
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import CatalogChange, ColumnChange, SchemaField, TaskLineage
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.submission.collector import Collector
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 SAVE_AS_TABLE = "execute_create_data_source_table_as_select_command"

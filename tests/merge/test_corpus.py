@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.collect.collector import Collector
+from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
-from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.submission.collector import Collector
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 DATA, OUT, WAREHOUSE = "/data/lab/data", "/data/lab/out", "/data/lab/wh"
@@ -56,7 +56,7 @@ def merged(name: str, exit_code: int) -> TaskLineage:
     with (FIXTURES / f"{name}.ndjson").open("rb") as stream:
         collector.read(stream, source=name)
     assert collector.counts.set_aside == {}
-    return task_lineage(collector.state, task_state(exit_code=exit_code))
+    return task_lineage(collector.state, conclude(EndFacts(exit_code=exit_code)))
 
 
 def rows(output: DatasetLineage) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_lineage.merge.outcome import reported_end, task_state
+from spark_lineage.merge.conclusion import EndFacts, conclude, reported_end
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from spark_lineage.merge.outcome import reported_end, task_state
     ],
 )
 def test_a_kill_then_the_driver_then_the_exit_code_then_the_provider(evidence: dict[str, object], state: str) -> None:
-    assert task_state(**evidence) == state  # type: ignore[arg-type]
+    assert conclude(EndFacts(**evidence)) == state  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("state", "told"), [("COMPLETE", "FAIL"), ("FAIL", "FAIL"), ("ABORT", "ABORT")])

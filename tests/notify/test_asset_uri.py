@@ -8,9 +8,9 @@ import pytest
 from airflow.providers.common.io.assets.file import convert_asset_to_openlineage
 from airflow.sdk import Asset
 
-from spark_lineage.collect.declared import declared_events
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.assets import asset_uri
+from spark_lineage.submission.declared import declared_events
 
 URIS = [
     ("file", "/wh/orders", "file:///wh/orders"),

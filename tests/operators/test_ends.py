@@ -18,8 +18,8 @@ from urllib.parse import quote
 import pytest
 from airflow_home import IS_AIRFLOW_2
 
+from spark_lineage.adapters.processes import processes_of
 from spark_lineage.launch.directory import CLAIM_PREFIX
-from spark_lineage.submit.processes import processes_of
 
 PROGRAM = Path(__file__).parent / "programs" / "ends.py"
 # After which Airflow kills the process of a task that it has told to end.

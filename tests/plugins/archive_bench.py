@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from openlineage.client.serde import Serde
 
 from spark_lineage.archive.rows import rows
-from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.run_event import run_event
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.submission.collector import Collector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

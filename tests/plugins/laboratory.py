@@ -451,15 +451,15 @@ def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
 
 
 def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:
-    session, submission = operator._session, None
-    if session is not None and session._adapter is not None:
-        submission = {name: value for name, value in vars(session._adapter.submission).items() if name != "error"}
+    session, driver = operator._session, None
+    if session is not None and session._prepared is not None:
+        driver = vars(session._prepared.adapter.driver)
     get = operator.get_openlineage_facets_on_complete if error is None else operator.get_openlineage_facets_on_failure
     return {
         "errors": list(_chain(error)),
         "traceback": "".join(traceback.format_exception(error)) if error is not None else "",
         "lineage": _as_json(get(None)),
-        "submission": submission,
+        "driver": driver,
         "session_id": id(session),
         "hook_id": id(operator._hook),
         "keep": _KEPT.append((session, operator._hook)),

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.submission.collector import Collector
 
 if TYPE_CHECKING:
     from spark_lineage.merge.lineage import TaskState

@@ -19,8 +19,8 @@ from lineage_backends.certificates import make_certificates
 pytest.importorskip("uvicorn")
 
 from spark_lineage.cli import main
-from spark_lineage.collect.received_events import ENDPOINT, TOKEN_HEADER, token_of
 from spark_lineage.receiver.server import bound
+from spark_lineage.submission.received_events import ENDPOINT, TOKEN_HEADER, token_of
 
 SECRET = "planted-secret-of-the-service-019"  # noqa: S105
 RUN = "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6b"

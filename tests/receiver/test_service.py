@@ -19,7 +19,9 @@ import pytest
 from lineage_backends.certificates import make_certificates
 from receiver_service import receiver_service
 
-from spark_lineage.collect.received_events import (
+from spark_lineage.receiver import service as receiver
+from spark_lineage.receiver.service import Limits
+from spark_lineage.submission.received_events import (
     ENDPOINT,
     REFUSED,
     TOKEN_HEADER,
@@ -29,8 +31,6 @@ from spark_lineage.collect.received_events import (
     listener_transport,
     token_of,
 )
-from spark_lineage.receiver import service as receiver
-from spark_lineage.receiver.service import Limits
 
 pytest.importorskip("uvicorn")
 
@@ -276,21 +276,21 @@ def test_what_came_is_given_in_whole_lines(serve: Serve, tmp_path: Path) -> None
     service = ReceiverService(f"http://127.0.0.1:{client.port}", SECRET)
     file = tmp_path / "launch" / "events.ndjson"
     source = ReceivedEvents(service, RUN, file)
-    source.bring()
+    source.pull()
     assert not file.exists()
     for length in (3, 50, 500, 7):
         client.status(json.dumps({"a": "x" * length}).encode())
     client.status(b"no JSON")
     assert client.ask(method="GET", path=f"{ENDPOINT}{RUN}?offset=0")[1].count(b"\n") == 2
-    source.bring()
+    source.pull()
     assert file.read_bytes() == client.kept()
     assert (source.set_aside, file.stat().st_mode & 0o777) == ({REFUSED: 1}, 0o600)
     client.status(b"{}")
     # Another process goes on where this one was lost.
-    ReceivedEvents(service, RUN, file).bring()
+    ReceivedEvents(service, RUN, file).pull()
     assert file.read_bytes() == client.kept()
     with pytest.raises(ReceiverError, match="HTTP 401") as refused:
-        ReceivedEvents(ReceiverService(service.url, b"another"), RUN, file).bring()
+        ReceivedEvents(ReceiverService(service.url, b"another"), RUN, file).pull()
     assert token_of(b"another", RUN) not in str(refused.value)
     source.close()
 
@@ -299,7 +299,7 @@ def test_a_service_that_is_away_is_an_error_without_secrets(tmp_path: Path) -> N
     with bound("127.0.0.1", [0]) as free:
         port = free.getsockname()[1]
     with pytest.raises(ReceiverError, match="Connection refused") as away:
-        ReceivedEvents(ReceiverService(f"http://127.0.0.1:{port}", SECRET), RUN, tmp_path / "events").bring()
+        ReceivedEvents(ReceiverService(f"http://127.0.0.1:{port}", SECRET), RUN, tmp_path / "events").pull()
     assert away.value.__cause__ is None
 
 
@@ -310,10 +310,10 @@ def test_tls(serve: Serve, tmp_path: Path) -> None:
     assert client.status(gzip.compress(EVENTS[0]), **GZIP) == 201
     url = f"https://127.0.0.1:{client.port}"
     file = tmp_path / "events.ndjson"
-    ReceivedEvents(ReceiverService(url, SECRET, str(certificates.authority)), RUN, file).bring()
+    ReceivedEvents(ReceiverService(url, SECRET, str(certificates.authority)), RUN, file).pull()
     assert file.read_bytes() == client.kept() != b""
     with pytest.raises(ReceiverError, match=r"TLS failed: .*certificate verify failed"):
-        ReceivedEvents(ReceiverService(url, SECRET), RUN, file).bring()
+        ReceivedEvents(ReceiverService(url, SECRET), RUN, file).pull()
     with socket.create_connection(("127.0.0.1", client.port), timeout=5) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert b"HTTP" not in plain.recv(100)
@@ -393,7 +393,7 @@ def test_two_that_copy_one_run_copy_each_event_once(serve: Serve, tmp_path: Path
 
     def copy() -> None:
         source = ReceivedEvents(service, RUN, file)
-        source.bring()
+        source.pull()
         source.close()
 
     threads = [threading.Thread(target=copy) for _ in range(4)]

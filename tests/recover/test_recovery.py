@@ -18,11 +18,11 @@ import fsspec
 import pytest
 from http_server import Handler, serving
 
+from spark_lineage.adapters.processes import LAUNCH_VARIABLE, processes_of
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.launch import Launch, LostTry, TaskKey
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
 from spark_lineage.settings.places import Places
-from spark_lineage.submit.processes import LAUNCH_VARIABLE, processes_of
 
 log = logging.getLogger(__name__)
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -78,7 +78,7 @@ def test_a_driver_that_is_gone(killed: Path) -> None:
     assert found.counts.read == 7
     gone = "its task was lost, and it is gone without an end"
     assert last(found, "DRIVER") == ("FAILED", gone)
-    assert last(found, "APPLICATION") == ("FAILED", gone)
+    assert last(found, "APPLICATION") == ("FAILED", "the driver has ended")
     assert found.lineage.status is not None
     assert found.lineage.status.error == f"the heartbeat was lost\nThe driver {HOST}:7: {gone}."
 
@@ -191,7 +191,7 @@ def test_in_cluster_mode_the_master_is_asked(
     assert bool(found.lineage.status.error) is (state != "COMPLETE")
     # Nobody has told how the application ended: as its driver did, if that has.
     told = [one.new_status for one in found.lineage.status.transitions if one.subject == "APPLICATION"]
-    assert told == ([] if word == "RUNNING" else [word])
+    assert told == ["RUNNING", *([] if word == "RUNNING" else [word])]
 
 
 def test_in_cluster_mode_nobody_may_answer(killed: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from spark_lineage.merge.conclusion import EndFacts, conclude, is_kill_asked
 from spark_lineage.merge.transition import Status, StatusSummary, StatusTransition, Subject
-from spark_lineage.recover.recovery import verdict
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -56,12 +57,14 @@ KILLED = ("DRIVER", "KILLED", "Airflow")
     ],
 )
 def test_verdict(summary: StatusSummary, driver: Status | None, end: str, state: str) -> None:
-    assert verdict(summary, driver, end, has_uncaught_failure=False) == state
+    facts = EndFacts(is_kill_asked(summary.transitions), driver, airflow_end=end)  # type: ignore[arg-type]
+    assert conclude(facts, summary.transitions) == state
 
 
 def test_a_success_by_hand_after_a_failure_that_nothing_caught_is_none() -> None:
     # A failed job alone says nothing (M4): what counts is whether the program went on after it.
     summary = told(SUBMITTED, ENDED)
     failed = StatusSummary(summary.transitions, (("SPARK_JOB", "FAILED", 1), ("SPARK_JOB", "FINISHED", 2)))
-    assert verdict(failed, None, "success", has_uncaught_failure=False) == "COMPLETE"
-    assert verdict(failed, None, "success", has_uncaught_failure=True) == "FAIL"
+    facts = EndFacts(airflow_end="success")
+    assert conclude(facts, failed.transitions) == "COMPLETE"
+    assert conclude(replace(facts, has_uncaught_failure=True), failed.transitions) == "FAIL"

@@ -16,11 +16,11 @@ from spark_lineage.deliver.outbox import Outbox
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.launch.directory import TRANSITIONS_FILE
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.secrets import registered_secrets as own_secrets
 from spark_lineage.secrets.redacted_event import encode, redact_event
 from spark_lineage.secrets.redaction import redact, redact_command, redact_error, redact_value, remember_values
-from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_monitor import StatusMonitor
@@ -190,7 +190,7 @@ def test_a_planted_secret_is_in_no_command() -> None:
 
 
 def test_a_planted_secret_is_in_no_file_of_transitions(tmp_path: Path) -> None:
-    sources, silent = Sources(Endpoints("local", "client", {}), Known()), logging.getLogger(__name__)
+    sources, silent = Sources(Endpoints("local", "client", {}), Driver()), logging.getLogger(__name__)
     monitor = StatusMonitor(sources, tmp_path, interval_seconds=5, on_transition=lambda _: None, logger=silent)
     texts = [(each, gone) for _, what, gone in RUN for each in what.values() if isinstance(each, str)]
     for number, (text, gone) in enumerate(texts):

@@ -18,7 +18,7 @@ EVENTS = FIXTURES / "a_414.ndjson"
 def test_the_launch_handle_is_stored_before_the_driver_is_waited_for(bench: Any) -> None:
     outcome = standalone(bench, ["RUNNING", "FAILED"], store={})
     assert "exited with status FAILED" in outcome.error
-    assert outcome.last["submission"]["external_id"] == DRIVER_ID
+    assert outcome.last["driver"]["driver_id"] == DRIVER_ID
     launch = outcome.store["spark_lineage_launch"]
     conf = outcome.command["conf"]
     assert launch.pop("process_id") == outcome.command["pid"]

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.collect.collector import Collector
 from spark_lineage.launch.bounded_run import BoundedPlace
 from spark_lineage.launch.log import Guard
 from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.options import DEFAULT_NAMING
+from spark_lineage.submission.collector import Collector
 from spark_lineage.task.tracking import Tracking
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Clock:
         """Poll until then."""
         while self.now < 1000 + until:
             self.now += poll_seconds
-            self._tracking.tell(self.collector)
+            self._tracking.report(self.collector)
             for thread in threading.enumerate():
                 if thread.name == "spark-lineage-running":
                     thread.join(5)
@@ -149,7 +149,7 @@ def test_looking_takes_no_more_than_its_part_of_the_time(monkeypatch: pytest.Mon
 def test_what_is_known_is_told_at_the_interval() -> None:
     told: list[str] = []
     one = tracking(lambda lineage, _: told.append(lineage.state))
-    one.tell(collected())
+    one.report(collected())
     one.stop(5)
     assert told == ["RUNNING"]
 
@@ -159,7 +159,7 @@ def test_nothing_is_told_after_the_end() -> None:
     one = tracking(lambda lineage, _: told.append(lineage.state))
     one.stop(5)
     # By the thread that collects, which may have hung until now.
-    one.tell(collected())
+    one.report(collected())
     time.sleep(0.2)
     assert told == []
 
@@ -173,7 +173,7 @@ def test_what_was_not_handed_over_when_the_end_came_is_not_told_any_more() -> No
         may_go_on.wait(10)
 
     one = tracking(lambda lineage, _: told.append(lineage.state), slow_status)
-    thread = threading.Thread(target=one.tell, args=(collected(),))
+    thread = threading.Thread(target=one.report, args=(collected(),))
     thread.start()
     assert is_asked.wait(10)
     one.stop(0)
@@ -191,7 +191,7 @@ def test_one_that_the_backend_is_taking_is_waited_for_as_long_as_there_is_time()
         has_taken.wait(10)
 
     one = tracking(slow_backend)
-    one.tell(collected())
+    one.report(collected())
     assert is_taking.wait(10)
     assert one.stop(0.1) is False
     has_taken.set()
@@ -209,11 +209,11 @@ def test_a_batch_names_what_the_end_will_say_too(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("spark_lineage.task.tracking.task_lineage", lambda *_, **__: lineage)
     sent: list[TaskLineage] = []
     one = tracking(lambda lineage, _: sent.append(lineage), interval_seconds=0.3)
-    one.tell(collector := collected())
+    one.report(collector := collected())
     assert one._sending is not None
     one._sending.join()
     time.sleep(0.3)
-    one.tell(collector)
+    one.report(collector)
     assert one.stop(5)
     assert [[each.dataset for each in told.inputs] for told in sent] == [[known], [known, bare]]
     assert not any(told.outputs for told in sent)
@@ -230,7 +230,7 @@ def test_the_thread_that_sends_waits_for_a_disk_no_longer_than_others(monkeypatc
             errors.append(error)
 
     one = tracking(send)
-    one.tell(collected())
+    one.report(collected())
     assert one.stop(5)
     hangs.set()
     assert len(errors) == 1

@@ -15,11 +15,11 @@ from fast_spark import JAVA_ENV
 from lineage_backends.history_server import history_server
 
 from spark_lineage.cli import main
-from spark_lineage.collect.copies import Copies, Wanted
-from spark_lineage.collect.history_log import HistoryLog, HistoryLogs
 from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.plans.event_log_files import IN_PROGRESS
+from spark_lineage.submission.copies import Copies, Wanted
+from spark_lineage.submission.history_log import HistoryLog, HistoryLogs
 from spark_lineage.watch.endpoints import Endpoints
 
 # Tests are no package: it finds its modules beside it.
@@ -65,6 +65,6 @@ def test_the_event_of_what_a_history_server_gives_is_that_of_the_file(tmp_path: 
                 assert time.monotonic() < deadline, f"the History Server does not give {name}"
                 with contextlib.suppress(NoAnswerError):
                     # Of one that was killed there is no end to wait for.
-                    history.bring(is_last=name != application_id)
+                    history.pull(is_last=name != application_id)
             assert (brought / application_id).read_bytes() == log.read_bytes()
             assert merged(brought / application_id, launch / "here.json") == merged(log, launch / "there.json")

@@ -12,9 +12,10 @@ import pytest
 from dialogues import Canned
 
 from spark_lineage.http_client import NoAnswerError, Request
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import Status, StatusLedger
 from spark_lineage.watch import dialect
-from spark_lineage.watch.dialect import Dialect, Known, State, converse, converse_async, from_millis, get
+from spark_lineage.watch.dialect import Dialect, State, converse, converse_async, from_millis, get
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources, driver_end, kill_driver
 from spark_lineage.watch.spark_api import time_of
@@ -28,7 +29,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def source() -> Dialect:
-    made = Dialect(Endpoints("local", "client", {}), Known())
+    made = Dialect(Endpoints("local", "client", {}), Driver())
     made.name = "master"
     return made
 
@@ -124,7 +125,7 @@ def test_converse_answers_and_throws_what_has_no_answer(run: Callable[..., Any])
 @pytest.mark.parametrize("run", [synchronous, asynchronous])
 def test_dialects_need_no_server(run: Callable[..., Any]) -> None:
     endpoints = Endpoints("yarn", "cluster", {}, yarn_urls=["http://standby", "http://active"])
-    manager = YarnResourceManager(endpoints, Known(driver_id="application_1_0001"))
+    manager = YarnResourceManager(endpoints, Driver(driver_id="application_1_0001"))
     answer = b'{"app": {"state": "RUNNING", "startedTime": 1000, "launchTime": 2000}}'
     canned = Canned({"http://active/ws/v1/cluster/apps/application_1_0001": answer})
     reports = run(manager.poll(), canned)
@@ -135,7 +136,7 @@ def test_dialects_need_no_server(run: Callable[..., Any]) -> None:
 
 def test_an_end_is_found_and_a_driver_is_killed_at_the_first_server_that_answers() -> None:
     endpoints = Endpoints("spark://a:7077,b:7077", "cluster", {})
-    managers = Sources(endpoints, Known(driver_id="driver-1")).managers
+    managers = Sources(endpoints, Driver(driver_id="driver-1")).managers
     status, ledger = "http://b:6066/v1/submissions/status/driver-1", StatusLedger()
     canned = Canned({status: b'{"success": true, "driverState": "RUNNING"}'})
     assert converse(driver_end(managers, ledger), canned.ask) is None
@@ -159,7 +160,7 @@ def test_what_all_ask_at_once_is_asked_by_each_at_times_of_its_own(
 
     def waits() -> list[float]:
         random.seed(7)  # as a DAG file may, in each task's process
-        made = Dialect(Endpoints("local", "client", {}), Known())
+        made = Dialect(Endpoints("local", "client", {}), Driver())
         made.wait(10, 5)
         waits = [made.due]
         for _ in range(7):

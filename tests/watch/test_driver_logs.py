@@ -12,8 +12,9 @@ import pytest
 from dialogues import asked
 
 from spark_lineage.http_client import NoAnswerError
+from spark_lineage.launch.driver import Driver
 from spark_lineage.watch import standalone, yarn
-from spark_lineage.watch.dialect import PIECE_BYTES, Known
+from spark_lineage.watch.dialect import PIECE_BYTES
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 
@@ -97,7 +98,7 @@ def driver(request: pytest.FixtureRequest, loopback: Any) -> tuple[Printed, Sour
         loopback.reply(f"/ws/v1/cluster/apps/{APPLICATION}", json={"app": app})
         replies(f"{NODE_LOGS}/stderr", printed.node)
         replies(f"{NODE_LOGS}/stdout", Printed().node)
-        return printed, Sources(Endpoints("yarn", "cluster", {}, yarn_urls=[url]), Known(driver_id=APPLICATION))
+        return printed, Sources(Endpoints("yarn", "cluster", {}, yarn_urls=[url]), Driver(driver_id=APPLICATION))
     if request.param == "standalone":
         master = {
             "status": "ALIVE",
@@ -108,11 +109,11 @@ def driver(request: pytest.FixtureRequest, loopback: Any) -> tuple[Printed, Sour
         stdout = Printed()
         replies("/log/", lambda path: (stdout if "logType=stdout" in path else printed).worker(path))
         extra = {"master_ui_url": url}
-        return printed, Sources(Endpoints("spark://127.0.0.1:7077", "cluster", extra), Known(driver_id=DRIVER))
+        return printed, Sources(Endpoints("spark://127.0.0.1:7077", "cluster", extra), Driver(driver_id=DRIVER))
     status = {"phase": "Running", "containerStatuses": [{"name": "spark-kubernetes-driver", "state": {"running": {}}}]}
     loopback.reply(POD, json={"metadata": {}, "status": status})
     replies(f"{POD}/log", printed.kubelet)
-    return printed, Sources(Endpoints(f"k8s://{url}", "cluster", {}), Known(driver_id="data:silver-driver"))
+    return printed, Sources(Endpoints(f"k8s://{url}", "cluster", {}), Driver(driver_id="data:silver-driver"))
 
 
 def added(log: Sources, *, is_last: bool = False) -> list[bytes | None]:
@@ -161,7 +162,7 @@ def test_a_line_longer_than_a_piece_is_lost_and_no_other(loopback: Any, monkeypa
     reply = type(loopback.replies["/"])
     loopback.replies["/log/"] = lambda path: reply(body=printed.worker(path))
     endpoints = Endpoints("spark://127.0.0.1:7077", "cluster", {})
-    known = Known(logs_url=f"{loopback.url}/logPage/?driverId={DRIVER}&logType=stderr")
+    known = Driver(logs_url=f"{loopback.url}/logPage/?driverId={DRIVER}&logType=stderr")
     master = standalone.StandaloneMaster(endpoints, known)
     lines, is_end = list[bytes | None](), False
     while not is_end:
@@ -194,7 +195,7 @@ def test_what_is_not_known_or_not_there_is_an_error(driver: tuple[Printed, Sourc
         added(log)
     loopback.replies.clear()
     with pytest.raises(NoAnswerError):
-        Sources(Endpoints("yarn", "cluster", {}, yarn_urls=[loopback.url]), Known(driver_id=APPLICATION)).added(
+        Sources(Endpoints("yarn", "cluster", {}, yarn_urls=[loopback.url]), Driver(driver_id=APPLICATION)).added(
             is_last=False
         ).__next__()
 
@@ -206,7 +207,7 @@ def test_a_file_that_grows_between_two_questions(loopback: Any, monkeypatch: pyt
     reply = type(loopback.replies["/log"])
     loopback.replies["/log"] = lambda path: reply(body=printed.node(path))
     endpoints = Endpoints("yarn", "cluster", {}, yarn_urls=[loopback.url])
-    manager = yarn.YarnResourceManager(endpoints, Known())
+    manager = yarn.YarnResourceManager(endpoints, Driver())
     printed.grows_by = b"added meanwhile\n" * 3
     piece = asked(manager.piece(f"{loopback.url}/log", 11))
     assert piece.start <= 11

@@ -13,15 +13,16 @@ import pytest
 from dialogues import http_connection
 from recordings import recorded
 
-from spark_lineage.collect.bringing import CUT_OFF, Bringing
-from spark_lineage.collect.collector import Collector, DirectoryCollector, FollowedEventLogs
-from spark_lineage.collect.history_log import HistoryLogs
 from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.bounded_run import Deadline
+from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.submission.collector import Collector, DirectoryCollector, FollowedEventLogs
+from spark_lineage.submission.history_log import HistoryLogs
+from spark_lineage.submission.log_mirror import CUT_OFF, LogMirror
 from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.spark_api import Application
@@ -79,7 +80,7 @@ def collected(endpoints: Endpoints, directory: Path, run_id: str, known: set[str
     launch = Launch(str(directory / "dag" / "run" / "task" / "-1" / "launch"), run_id, event_logs=("hdfs://nn/logs",))
     collector = DirectoryCollector(Path(launch.directory), LOG)
     api = HistoryLogs(endpoints)
-    bringing = Bringing(launch, "history", collector, application_ids=lambda: known, history=api, logger=LOG)
+    bringing = LogMirror(launch, "history", collector, driver=Driver(logged_ids=tuple(known)), history=api, logger=LOG)
     bringing.finish(Deadline(4), is_missing=True)
     FollowedEventLogs(collector, lambda _: None, launch, copies=bringing.names).finish(Guard(lambda: False, LOG))
     return collector

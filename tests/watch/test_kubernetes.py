@@ -7,8 +7,8 @@ import pytest
 from dialogues import asked, http_connection, polled
 
 from spark_lineage.http_client import NoAnswerError
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusLedger
-from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.kubernetes import Kubernetes
 
@@ -43,7 +43,7 @@ def pod(phase: str, state: dict[str, Any] | None = None, *, is_deleted: bool = F
 
 def kubernetes(loopback: Any, driver_id: str | None = ID, connection: Any = None) -> Kubernetes:
     endpoints = Endpoints(f"k8s://{loopback.url}", "cluster", {}, connection)
-    return Kubernetes(endpoints, Known(driver_id=driver_id))
+    return Kubernetes(endpoints, Driver(driver_id=driver_id))
 
 
 def told(source: Kubernetes, subject: str = "DRIVER") -> list[tuple[str, datetime]]:

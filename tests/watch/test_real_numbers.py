@@ -14,9 +14,9 @@ import pytest
 from msgspec import structs
 from standalone_cluster import compiled, standalone_cluster
 
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
 from spark_lineage.plans.event_log import read_event_log
-from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 
@@ -126,7 +126,7 @@ def test_accumulators_are_those_that_the_program_sees(printed: str, said: tuple[
 
 def test_the_history_server_says_the_same(said: tuple[str, Any], processes: Any, history_server: str) -> None:
     endpoints = Endpoints("local", "client", {"history_server_url": history_server})
-    (numbers,) = Sources(endpoints, Known(application_id=said[0])).numbers()
+    (numbers,) = Sources(endpoints, Driver(application_id=said[0])).numbers()
     assert numbers == structs.replace(logged(processes), source="History Server")
 
 

@@ -17,8 +17,9 @@ from dialogues import polled
 from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
 from spark_lineage.http_client import NoAnswerError
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusReport, StatusTransition
-from spark_lineage.watch.dialect import Dialogue, Known
+from spark_lineage.watch.dialect import Dialogue
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_monitor import StatusMonitor
@@ -56,7 +57,7 @@ class Watched:
     def __init__(self, cluster: StandaloneCluster, folder: Path, deploy_mode: str, history_server: str) -> None:
         extra = {"master_ui_url": cluster.ui_url, "rest-port": cluster.rest_port}
         endpoints = Endpoints(cluster.url, deploy_mode, extra | {"history_server_url": history_server})
-        self.known = Known()
+        self.known = Driver()
         self.told: list[StatusTransition] = []
         sources = Sources(endpoints, self.known)
         *masters, ui = sources.while_running = [Heard(one) for one in sources.while_running]
@@ -194,7 +195,7 @@ def story(processes: Any, submit_python: Any, cluster: StandaloneCluster, histor
     for one, exit_code in ((client, 0), (in_cluster, None)):
         one.watch.finish(10.0)
         story.before_the_end.append(len(one.told))
-        one.watch.ended("FINISHED", exit_code, "", {one.known.application_id})
+        one.watch.ended("FINISHED", "spark-submit", {one.known.application_id}, f"exit code {exit_code}")
     story.final = {kind: page.shown(kind) for kind in ended}
     processes.wait_for("the last look", lambda: all(words[-1] == "FINISHED" for words in page.seen.values()))
     page.stopping.set()
@@ -281,7 +282,7 @@ def test_the_history_server_says_the_same_of_the_application(story: Story, histo
 
 def test_without_recovery_the_next_master_knows_nothing(cluster: StandaloneCluster, story: Story) -> None:
     """The last test: it starts one that forgets."""
-    known = Known(application_id=story.client.known.application_id)
+    known = Driver(application_id=story.client.known.application_id)
     extra = {"master_ui_url": cluster.ui_url}
     source = Sources(Endpoints(cluster.url, "client", extra), known).while_running[0]
     assert [one.status for one in polled(source)][-1] == "FINISHED"

@@ -18,11 +18,11 @@ from dialogues import polled
 from standalone_cluster import StandaloneCluster, standalone_cluster
 
 from spark_lineage.http_client import NoAnswerError
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusLedger, StatusReport, StatusSummary
 from spark_lineage.settings import SettingError
 from spark_lineage.supervision.health import ask_servers
 from spark_lineage.supervision.history_server import SparkHistoryServerSensor
-from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 
@@ -41,7 +41,7 @@ class Observed:
     """What the sources said of one application."""
 
     sources: Sources
-    known: Known
+    known: Driver
     running: dict[str, list[StatusReport]] = field(default_factory=dict)
     again: dict[str, list[StatusReport]] = field(default_factory=dict)
     ended: dict[str, list[StatusReport]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def observed(processes: Any, submit_python: Any, cluster: StandaloneCluster, his
     processes.wait_for("the program", ready.exists, 120)
 
     extra = {"master_ui_url": cluster.ui_url, "history_server_url": history_server}
-    known = Known(application_id=application_id, ui_url=f"http://127.0.0.1:{port}")
+    known = Driver(application_id=application_id, ui_url=f"http://127.0.0.1:{port}")
     observed = Observed(Sources(Endpoints(cluster.url, "client", extra), known), known)
     ledger = StatusLedger()
 
@@ -169,7 +169,7 @@ def test_links_lead_somewhere(observed: Observed) -> None:
 
 
 def test_what_is_not_there(observed: Observed, cluster: StandaloneCluster) -> None:
-    known = Known(application_id="app-of-another", ui_url=observed.known.ui_url)
+    known = Driver(application_id="app-of-another", ui_url=observed.known.ui_url)
     endpoints = Endpoints(cluster.url, "client", {"master_ui_url": cluster.ui_url})
     master, ui = Sources(endpoints, known).while_running
     with pytest.raises(NoAnswerError, match="does not know app-of-another"):
@@ -180,7 +180,7 @@ def test_what_is_not_there(observed: Observed, cluster: StandaloneCluster) -> No
 
 def in_cluster_mode(cluster: StandaloneCluster, driver_id: str) -> Sources:
     extra = {"rest-port": cluster.rest_port, "master_ui_url": cluster.ui_url}
-    return Sources(Endpoints(cluster.url, "cluster", extra), Known(driver_id=driver_id))
+    return Sources(Endpoints(cluster.url, "cluster", extra), Driver(driver_id=driver_id))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ from lineage_backends.kdc import Kdc, kdc
 from lineage_backends.processes import free_ports
 
 from spark_lineage.http_client import NoAnswerError, Request
-from spark_lineage.watch.dialect import Known, get_json
+from spark_lineage.launch.driver import Driver
+from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 
@@ -110,7 +111,7 @@ def submit(url: str, queue: str) -> str:
 
 def source(urls: list[str], application_id: str, deploy_mode: str = "cluster") -> Any:
     endpoints = Endpoints("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
-    (manager,) = Sources(endpoints, Known(application_id=application_id)).at_the_end
+    (manager,) = Sources(endpoints, Driver(application_id=application_id)).at_the_end
     return manager
 
 

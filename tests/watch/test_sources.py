@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from dialogues import polled
 
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusSummary
-from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 
@@ -27,7 +27,7 @@ ID = "application_1_0001"
     ],
 )
 def test_what_fits(master: str, deploy_mode: str, manager: list[str]) -> None:
-    sources = Sources(Endpoints(master, deploy_mode, EXTRA), Known())
+    sources = Sources(Endpoints(master, deploy_mode, EXTRA), Driver())
     assert [one.name for one in sources.while_running] == [*manager, "driver UI"]
     assert [one.name for one in sources.at_the_end] == [*manager, "History Server"]
     # Nothing is known yet, so that nobody is asked.
@@ -35,7 +35,7 @@ def test_what_fits(master: str, deploy_mode: str, manager: list[str]) -> None:
 
 
 def test_what_has_no_address_is_left_out() -> None:
-    sources = Sources(Endpoints("yarn", "cluster", {}), Known(application_id=ID))
+    sources = Sources(Endpoints("yarn", "cluster", {}), Driver(application_id=ID))
     assert [one.name for one in sources.while_running] == ["driver UI"]
     assert (sources.at_the_end, sources.ui.progress) == ([], "")
     links = sources.linked(StatusSummary(), ID)
@@ -43,7 +43,7 @@ def test_what_has_no_address_is_left_out() -> None:
 
 
 def test_links() -> None:
-    known = Known(ui_url="http://driver:4040")
+    known = Driver(ui_url="http://driver:4040")
     sources = Sources(Endpoints("local", "client", EXTRA), known)
     assert sources.linked(StatusSummary(), None).history_url is None
     links = sources.linked(StatusSummary(), "local-1")
@@ -53,7 +53,7 @@ def test_links() -> None:
 
 def test_the_address_of_the_connection_wins() -> None:
     extra = {"driver_ui_url": "https://proxy/{application_id}"}
-    known = Known(ui_url="http://driver:4040")
+    known = Driver(ui_url="http://driver:4040")
     sources = Sources(Endpoints("local", "client", extra), known)
     assert sources.linked(StatusSummary(), None).ui_url == "http://driver:4040"
     known.application_id = "local-1"
@@ -71,7 +71,7 @@ def test_yarn_leads_to_the_ui_and_to_the_logs(loopback: Any) -> None:
     loopback.reply(f"/api/v1/applications/{ID}/1/jobs", json=[])
     extra = {"yarn_resourcemanager_webapp_address": loopback.url, "history_server_url": loopback.url}
     # In cluster mode the provider's id of the driver is that of the application.
-    known = Known(driver_id=ID, ui_url="http://127.0.0.1:1")
+    known = Driver(driver_id=ID, ui_url="http://127.0.0.1:1")
     sources = Sources(Endpoints("yarn", "cluster", extra), known)
     yarn, ui = sources.while_running
     assert {(one.subject, one.status) for one in polled(yarn)} == {("DRIVER", "RUNNING"), ("APPLICATION", "RUNNING")}
@@ -89,7 +89,7 @@ def test_yarn_leads_to_the_ui_and_to_the_logs(loopback: Any) -> None:
 def test_a_master_that_answers_shows_the_application(loopback: Any) -> None:
     app = {"id": "app-1", "state": "RUNNING", "starttime": 1}
     loopback.reply("/json/", json={"status": "ALIVE", "activeapps": [app]})
-    known = Known(application_id="app-1")
+    known = Driver(application_id="app-1")
     sources = Sources(Endpoints("spark://a:7077", "client", {"master_ui_url": loopback.url}), known)
     assert sources.linked(StatusSummary(), "app-1").manager_url is None
     assert [len(polled(one)) for one in sources.managers] == [2]
@@ -99,6 +99,6 @@ def test_a_master_that_answers_shows_the_application(loopback: Any) -> None:
 
 def test_a_driver_in_client_mode_is_not_asked_of_the_master(loopback: Any) -> None:
     extra = {"master_ui_url": loopback.url}
-    sources = Sources(Endpoints("spark://a:7077", "client", extra), Known(driver_id="4711"))
+    sources = Sources(Endpoints("spark://a:7077", "client", extra), Driver(driver_id="4711"))
     assert [polled(one) for one in sources.at_the_end] == [[]]
     assert not loopback.asked

@@ -10,8 +10,8 @@ import pytest
 from dialogues import asked, polled
 
 from spark_lineage.http_client import NoAnswerError
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
-from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer
@@ -38,7 +38,7 @@ def job(number: int, status: str, **values: Any) -> dict[str, Any]:
 
 
 def ui_at(url: str | None, application_id: str | None = None) -> DriverUi:
-    return DriverUi(Endpoints("local", "client", {}), Known(application_id, ui_url=url))
+    return DriverUi(Endpoints("local", "client", {}), Driver(application_id, ui_url=url))
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def history(loopback: Any, *attempts: dict[str, Any]) -> HistoryServer:
 
 def history_server(loopback: Any, application_id: str | None = "app-1") -> HistoryServer:
     endpoints = Endpoints("local", "client", {"history_server_url": loopback.url})
-    return HistoryServer(endpoints, Known(application_id))
+    return HistoryServer(endpoints, Driver(application_id))
 
 
 def test_history_of_a_killed_application(loopback: Any) -> None:
@@ -206,7 +206,7 @@ def test_history_of_two_attempts(loopback: Any) -> None:
     assert [(one.status, one.time) for one in reports[:2]] == [("RUNNING", at(0)), ("FINISHED", at(9))]
     assert "says nothing about success" in reports[1].detail
     assert [one.application_id for one in reports[2:]] == ["app-1/1", "app-1/2"]
-    assert server.known.attempt_id == "2"
+    assert server.driver.attempt_id == "2"
 
 
 def test_history_that_is_not_there(loopback: Any) -> None:
@@ -241,7 +241,7 @@ def updated(identity: int, name: str | None, value: str) -> dict[str, Any]:
 
 def history_at(loopback: Any) -> HistoryServer:
     extra = {"history_server_url": loopback.url}
-    return HistoryServer(Endpoints("yarn", "client", extra), Known("app-1"))
+    return HistoryServer(Endpoints("yarn", "client", extra), Driver("app-1"))
 
 
 def test_what_the_tasks_of_each_attempt_did(loopback: Any) -> None:
@@ -274,5 +274,5 @@ def test_a_history_server_that_does_not_know_the_stages(loopback: Any, answer: d
     loopback.reply(f"{API}/app-1", json=application())
     loopback.reply(f"{API}/app-1/stages", **answer)
     extra = {"history_server_url": loopback.url}
-    sources = Sources(Endpoints("yarn", "client", extra), Known("app-1"))
+    sources = Sources(Endpoints("yarn", "client", extra), Driver("app-1"))
     assert list(sources.numbers()) == []

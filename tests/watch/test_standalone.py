@@ -9,8 +9,8 @@ import pytest
 from dialogues import polled
 
 from spark_lineage.http_client import NoAnswerError
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusLedger
-from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.standalone import StandaloneMaster, StandaloneSubmissions
 
@@ -34,13 +34,13 @@ def driver(word: str, **values: Any) -> dict[str, Any]:
 
 def master(*urls: str, application_id: str | None = "app-1", driver_id: str | None = "driver-1") -> StandaloneMaster:
     endpoints = Endpoints("spark://a", "cluster", {"master_ui_url": ",".join(urls)})
-    return StandaloneMaster(endpoints, Known(application_id, driver_id))
+    return StandaloneMaster(endpoints, Driver(application_id, driver_id))
 
 
 def submissions(*urls: str, driver_id: str | None = "driver-1") -> StandaloneSubmissions:
     endpoints = Endpoints("spark://a", "cluster", {})
     endpoints.master_rest_urls = list(urls)
-    return StandaloneSubmissions(endpoints, Known(driver_id=driver_id))
+    return StandaloneSubmissions(endpoints, Driver(driver_id=driver_id))
 
 
 def test_nothing_is_asked_without_an_id(loopback: Any) -> None:

@@ -17,11 +17,12 @@ from msgspec import structs
 
 from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.directory import TRANSITIONS_FILE, open_regular
+from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import read_transitions
 from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import StatusReport, StatusTransition
 from spark_lineage.watch import status_monitor
-from spark_lineage.watch.dialect import Dialect, Dialogue, Known
+from spark_lineage.watch.dialect import Dialect, Dialogue
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_monitor import StatusMonitor
@@ -37,7 +38,7 @@ class Source(Dialect):
     name, first_seconds = "standalone master", 0.05
 
     def __init__(self, *answers: Any) -> None:
-        super().__init__(Endpoints("local", "client", {}), Known())
+        super().__init__(Endpoints("local", "client", {}), Driver())
         self.answers = answers
         self.polls = 0
         self.is_asked = threading.Event()
@@ -65,7 +66,7 @@ def watched(
     interval_seconds: float = 5,
 ) -> tuple[StatusMonitor, list[Any]]:
     told: list[StatusTransition] = []
-    sources = Sources(Endpoints("local[2]", deploy_mode, {}), Known())
+    sources = Sources(Endpoints("local[2]", deploy_mode, {}), Driver())
     sources.at_the_end = at_the_end
     sources.while_running = while_running or sources.while_running
     watch = StatusMonitor(
@@ -74,7 +75,7 @@ def watched(
     return watch, told
 
 
-def watching(directory: Path, known: Known) -> tuple[StatusMonitor, list[StatusTransition]]:
+def watching(directory: Path, known: Driver) -> tuple[StatusMonitor, list[StatusTransition]]:
     """Watch a driver's UI, which is asked often."""
     told: list[StatusTransition] = []
     sources = Sources(Endpoints("local[2]", "client", {}), known)
@@ -118,7 +119,7 @@ def test_a_source_that_hangs_or_is_at_fault_does_not_hold_up_the_end(tmp_path: P
 
 def test_a_source_that_hangs_does_not_hold_up_the_stop(loopback: Any, tmp_path: Path) -> None:
     loopback.reply("/api/v1/applications", json=[], seconds=3)
-    watch, told = watching(tmp_path, Known(ui_url=loopback.url))
+    watch, told = watching(tmp_path, Driver(ui_url=loopback.url))
     until("the question", lambda: loopback.asked)
     began = time.monotonic()
     watch.stop()
@@ -139,7 +140,7 @@ def test_in_client_mode_an_application_ends_with_its_driver_whoever_told_of_it(t
     watch, told = watched(tmp_path)
     watch.submitted("host:1")
     watch.report(StatusReport("APPLICATION", "local-1", "RUNNING", NOW, "driver UI"))
-    watch.ended("FAILED", 1, "ValueError: no", {"local-2"})
+    watch.ended("FAILED", "spark-submit", {"local-2"}, "exit code 1", "ValueError: no")
     assert statuses(told)[2:] == [
         ("DRIVER", "host:1", "FAILED"),
         ("APPLICATION", "local-1", "FAILED"),
@@ -154,22 +155,12 @@ def test_in_cluster_mode_it_does_so_when_the_cluster_says_that_the_driver_has_en
     watch, told = watched(tmp_path, deploy_mode="cluster")
     watch.submitted("ns:pod")
     watch.report(StatusReport("APPLICATION", "spark-1", "RUNNING", NOW, "driver UI"))
-    watch.ended("KILLED", None, "", {"spark-1"})
+    watch.ended(None, "Airflow", {"spark-1"})
     assert statuses(told)[1:] == [("APPLICATION", "spark-1", "RUNNING")], "the driver may still run"
     watch.report(StatusReport("DRIVER", "ns:pod", "FAILED", NOW, "Kubernetes", detail="OOMKilled"))
-    watch.ended("FAILED", None, "", {"spark-1", "spark-2"})
+    watch.ended(None, "Airflow", {"spark-1", "spark-2"})
     assert statuses(told)[3:] == [("APPLICATION", "spark-1", "FAILED"), ("APPLICATION", "spark-2", "FAILED")]
     assert (told[-1].source, told[-1].detail) == ("Airflow", "the driver has ended")
-
-
-@pytest.mark.parametrize(("status", "last"), [("FINISHED", "FINISHED"), ("FAILED", "UNKNOWN"), ("KILLED", "SUBMITTED")])
-def test_in_cluster_mode_only_the_cluster_knows_that_a_driver_has_failed(
-    tmp_path: Path, status: Any, last: str
-) -> None:
-    watch, told = watched(tmp_path, deploy_mode="cluster")
-    watch.submitted("driver-1")
-    watch.ended(status, None, "lost", set())
-    assert statuses(told)[-1] == ("DRIVER", "driver-1", last)
 
 
 def test_what_the_cluster_says_of_a_failed_driver_is_its_error(tmp_path: Path) -> None:
@@ -177,7 +168,7 @@ def test_what_the_cluster_says_of_a_failed_driver_is_its_error(tmp_path: Path) -
     watch.submitted("driver-1")
     assert (watch.driver_status, watch.driver_error) == ("SUBMITTED", "")
     watch.report(StatusReport("DRIVER", "driver-1", "FAILED", NOW, "Kubernetes", detail="OOMKilled"))
-    watch.ended("FAILED", None, "", set())
+    watch.ended(None, "Airflow", set())
     assert (watch.driver_status, watch.driver_error) == ("FAILED", "OOMKilled (Kubernetes)")
 
 
@@ -186,7 +177,7 @@ def test_a_ui_is_followed_to_another_port_and_told_of_once(
 ) -> None:
     caplog.set_level(logging.DEBUG, "spark_lineage.watch.status_monitor")
     first, second, third = loopbacks(), loopbacks(), loopbacks()
-    known = Known("local-1", ui_url=show(first, "local-1", "SUCCEEDED", "RUNNING"))
+    known = Driver("local-1", ui_url=show(first, "local-1", "SUCCEEDED", "RUNNING"))
     watch, told = watching(tmp_path, known)
     until("the first UI", lambda: len(told) == 3)
     first.stop()
@@ -221,7 +212,7 @@ def test_progress_is_logged_when_it_has_changed_and_at_most_every_minute(
     monkeypatch.setattr(status_monitor, "time", SimpleNamespace(monotonic=lambda: clock.seconds))
     lines: list[tuple[float, str]] = []
     logger = SimpleNamespace(info=lambda text, *words: lines.append((clock.seconds, text % words)))
-    sources = Sources(Endpoints("local[2]", "client", {}), Known())
+    sources = Sources(Endpoints("local[2]", "client", {}), Driver())
     watch = StatusMonitor(sources, tmp_path, interval_seconds=5, on_transition=lambda _: None, logger=logger)
 
     def go_on(_: float) -> None:
@@ -328,7 +319,7 @@ def test_an_error_of_a_listener_ends_nothing(tmp_path: Path) -> None:
 
 def monitor(directory: Path, on_transition: Callable[[StatusTransition], object] = lambda _: None) -> StatusMonitor:
     """Return a monitor that asks nobody."""
-    sources = Sources(Endpoints("local[2]", "client", {}), Known())
+    sources = Sources(Endpoints("local[2]", "client", {}), Driver())
     return StatusMonitor(sources, directory, interval_seconds=5, on_transition=on_transition, logger=QUIET)
 
 

@@ -8,8 +8,8 @@ import pytest
 from dialogues import polled
 
 from spark_lineage.http_client import NoAnswerError
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusLedger
-from spark_lineage.watch.dialect import Known
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.yarn import YarnResourceManager
 
@@ -29,7 +29,7 @@ def app(state: str, final_status: str = "UNDEFINED", **values: Any) -> dict[str,
 
 def manager(*urls: str, deploy_mode: Any = "cluster", application_id: str | None = ID) -> YarnResourceManager:
     endpoints = Endpoints("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
-    return YarnResourceManager(endpoints, Known(application_id))
+    return YarnResourceManager(endpoints, Driver(application_id))
 
 
 def told(source: YarnResourceManager, subject: str = "DRIVER") -> list[tuple[str, float | None]]:
@@ -127,7 +127,7 @@ def test_links(loopback: Any) -> None:
     ]:
         loopback.reply(PATH, json=answer)
         polled(source)
-        assert (source.known.proxied_ui_url, source.known.logs_url) == expected
+        assert (source.driver.proxied_ui_url, source.driver.logs_url) == expected
 
 
 def test_a_standby_is_passed_over(loopbacks: Callable[[], Any]) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import hookimpl
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.launch import TryEnd
+    from spark_lineage.merge.conclusion import TryEnd
     from spark_lineage.recover.backlog import Backlog
 
 # Each process of Airflow imports this module: what it needs, it imports when there is something to do.

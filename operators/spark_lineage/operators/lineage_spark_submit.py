@@ -143,25 +143,27 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         :raises AirflowException: when the driver has not succeeded
         :raises TaskDeferred: while it runs
         """
-        from spark_lineage.task.deferral import DeferrableSession
+        from spark_lineage.adapters.cluster import follow_job, run_commands
         from spark_lineage.triggers.spark_application import RUNNING, TIMEOUT
 
         def go_on() -> None:
             kept, status = event["kept"], event["status"]
             external_id = kept["launch"]["external_id"]
-            self._hook = self._get_hook()
             self._began = kept["began"]
-            if isinstance(self._session, DeferrableSession):
-                self._session.resume(self._hook, kept, event["transitions"])
-                if status == RUNNING:
+            self._hook = self._get_hook()
+            follow_job(self._hook, external_id)
+            if self._session is not None:
+                self._session.resume(kept, event["transitions"])
+            if status == RUNNING:
+                if self._session is not None:
                     self._waits_in = threading.get_ident()
                     self._session.look()
                     self._waits_in = None
                     self._stop_if_killed()
-            if status == RUNNING:
                 self._has_looked = True
                 self.poll_until_complete(external_id, context)
                 return
+            run_commands(self._hook)
             if status == TIMEOUT:
                 raise AirflowTaskTimeout(f"{external_id} has not ended within execution_timeout")
             if status != "FINISHED":
@@ -194,24 +196,20 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         if self._is_stock:
             self._session = None
             return run()
-        make: type[LineageSession] = LineageSession
-        if self.deferrable:
-            from spark_lineage.task.deferral import DeferrableSession
-
-            make = DeferrableSession
-
         # A hook of a former execution of this object would go on with that execution's session.
         self._hook = None
         self._began = time.time()
         self._has_looked = False
-        self._session = make(
+        self._session = LineageSession.opened(
             task,
+            self.log,
             # Providers before 6.1 cannot re-attach, and have no such key.
             external_id_key=getattr(self, "external_id_key", "spark_job_id"),
             context=context,
-            logger=self.log,
+            is_resumed=is_resumed,
         )
-        self._session.is_resumed = is_resumed
+        if self._session is None:
+            return run()
         with self._session:
             try:
                 return run()
@@ -224,11 +222,10 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
     def _defer(self, external_id: str) -> None:
         """Have a trigger wait for the driver, where that can be."""
-        from spark_lineage.task.deferral import DeferrableSession
         from spark_lineage.triggers.spark_application import SparkApplicationTrigger
 
         session, hook = self._session, self._hook
-        if not isinstance(session, DeferrableSession) or hook is None:
+        if session is None or hook is None:
             return
         kept = session.kept(hook, external_id) | {"began": self._began, "has_looked": self._has_looked}
         seconds = max(_LEAST_POLL_SECONDS, self._status_poll_interval)
@@ -260,7 +257,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         """
         if self.deferrable:
             self._defer(external_id)
-        if self._session is None or not self._session.is_on:
+        if self._session is None:
             super().poll_until_complete(external_id, context)
             return
         self._waits_in = threading.get_ident()

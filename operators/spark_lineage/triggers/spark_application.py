@@ -14,11 +14,12 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow.utils.state import TaskInstanceState
 from asgiref.sync import sync_to_async
 
+from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import Launch, redacted, stored_launch
 from spark_lineage.merge.transition import StatusLedger
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import Places
-from spark_lineage.watch.dialect import Dialect, Known, converse_async, pause_seconds
+from spark_lineage.watch.dialect import Dialect, converse_async, pause_seconds
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources, driver_end, kill_driver
 
@@ -93,7 +94,7 @@ class SparkApplicationTrigger(BaseTrigger):
                 if not managers:
                     launch, endpoints = await self._endpoints()
                     client = endpoints.async_client()
-                    managers = Sources(endpoints, Known(driver_id=launch.external_id)).managers
+                    managers = Sources(endpoints, Driver(driver_id=launch.external_id)).managers
                 end = await converse_async(driver_end(managers, ledger), client.ask)
                 unanswered = unknown = 0
             except Exception as error:
@@ -138,7 +139,7 @@ class SparkApplicationTrigger(BaseTrigger):
         try:
             if await self._task_state() != TaskInstanceState.DEFERRED:
                 launch, endpoints = await self._endpoints()
-                managers = Sources(endpoints, Known()).managers
+                managers = Sources(endpoints, Driver()).managers
                 await converse_async(kill_driver(managers, launch.external_id or ""), endpoints.async_client().ask)
                 self.log.info("%s is killed, because its task was cleared or marked.", external_id)
         except Exception as error:

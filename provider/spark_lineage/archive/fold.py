@@ -13,19 +13,19 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
 
-from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.lineage_files import (
+from spark_lineage.launch.directory import ROLLING
+from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, decode_transition
+from spark_lineage.merge.execution import logged_run_id
+from spark_lineage.merge.state import LineageState, application_run_id, encode_state
+from spark_lineage.plans.event_log_files import IN_PROGRESS
+from spark_lineage.submission.collector import Collector
+from spark_lineage.submission.lineage_files import (
     COMPRESSED_SUFFIXES,
     application_of_launch,
     is_status_file,
     lines,
     lines_of,
 )
-from spark_lineage.launch.directory import ROLLING
-from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, decode_transition
-from spark_lineage.merge.execution import logged_run_id
-from spark_lineage.merge.state import LineageState, application_run_id, encode_state
-from spark_lineage.plans.event_log_files import IN_PROGRESS
 
 LOCAL = "file:"
 """What the URI of a file of a disk begins with: Python reads it; the JVM would only hand the bytes through."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from spark_lineage.archive.destination import ArchiveError, located, reported
 from spark_lineage.archive.fold import LOCAL, PART, PART_OF_LOG, Piece
 from spark_lineage.archive.on_executor import OnExecutor
-from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES, HIDDEN, is_lineage_file, is_status_file
 from spark_lineage.launch.directory import ROLLING
 from spark_lineage.plans.event_log_files import IN_PROGRESS, is_event_log
+from spark_lineage.submission.lineage_files import COMPRESSED_SUFFIXES, HIDDEN, is_lineage_file, is_status_file
 
 if TYPE_CHECKING:
     from pyspark import RDD

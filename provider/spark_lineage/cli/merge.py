@@ -16,20 +16,20 @@ from rich.console import Console
 
 from spark_lineage.cli.output import REPEATED, InputError, print_json, say
 from spark_lineage.cli.terminal import render
-from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.lineage_files import is_lineage_file, is_status_file
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, local_directory, replace
+from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
-from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import identity_of, kept_lineage, state_of
 from spark_lineage.naming.options import Naming, NamingError, naming_from
 from spark_lineage.plans.event_log import EventLogError
 from spark_lineage.secrets.redaction import redact_name
 from spark_lineage.settings import Granularity
+from spark_lineage.submission.collector import Collector
+from spark_lineage.submission.lineage_files import is_lineage_file, is_status_file
 
 
 def add(commands: Any) -> None:
@@ -140,7 +140,7 @@ def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
         raise InputError(f"no lineage of a driver in the {all_counts.total()} lines of {given}{reasons}")
     lineage = kept_lineage(
         collector.state,
-        None if arguments.exit_code is None else task_state(exit_code=arguments.exit_code),
+        None if arguments.exit_code is None else conclude(EndFacts(exit_code=arguments.exit_code)),
         naming=_naming(arguments.naming),
         has_actions=arguments.granularity != "task",
     )

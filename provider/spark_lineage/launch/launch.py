@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -20,6 +20,7 @@ from msgspec import Struct, structs
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAUNCH_FILE, TRANSITIONS_FILE, encoded, read_small, replace_private
 from spark_lineage.launch.line import LineError, decode_transition
+from spark_lineage.merge.conclusion import TryEnd
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.secrets.redaction import redact
@@ -28,8 +29,6 @@ from spark_lineage.secrets.redaction import redact
 STORE_KEY = "spark_lineage_launch"
 _YARN_ID = re.compile(r"application_\d+_\d+\Z")
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
-# A user has set `success` and `skipped`: no try is lost that ended so by itself.
-TryEnd = Literal["success", "failed", "skipped"]
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +43,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     machine, and URLs that are copied from elsewhere. ``yarn_urls`` are the ResourceManagers of Hadoop's
     configuration, which a later process may not have. ``events_from`` says how the listener's events
     come into the directory, if the driver does not write them there: ``receiver``, whose connection ``receiver`` is, or
-    ``driver_log``.
+    ``driver_log``, where ``own_run_id`` is the run of the application that the user's own properties name, if any.
     """
 
     directory: str
@@ -64,6 +63,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     yarn_urls: tuple[str, ...] = ()
     receiver: str = ""
     events_from: str = ""
+    own_run_id: str = ""
 
 
 def application_ids(application_id: str | None, external_id: str | None) -> set[str]:

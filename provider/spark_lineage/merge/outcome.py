@@ -1,4 +1,4 @@
-"""How runs and the task ended (M3, M4), whether a write happened at all (M5), and what kind of write it was."""
+"""How runs ended (M3), whether a write happened at all (M5), and what kind of write it was."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
-from spark_lineage.merge.lineage import IDENTITY, Operation, TaskState, Write
+from spark_lineage.merge.lineage import IDENTITY, Operation, Write
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RAN, STARTED, LineageState, RunContent, RunState
-from spark_lineage.merge.transition import ENDED, Status
 from spark_lineage.naming.identity import is_path_namespace
 
 RunOutcome = Literal["succeeded", "failed", "open", "cut off"]
@@ -62,35 +61,6 @@ _METADATA = frozenset({"ALTER", "RENAME", "DROP"})
 _DECLARING = frozenset({"CREATE", "OVERWRITE"})
 # Commands that write rows, though neither columns nor numbers of them may be known.
 _WITH_ROWS = ("as_select", "insert_into", "overwrite", _COMMAND_OF_SOURCES)
-
-
-def task_state(
-    *,
-    is_killed: bool = False,
-    driver: Status | None = None,
-    exit_code: int | None = None,
-    is_succeeded: bool | None = None,
-) -> TaskState:
-    """Return the task's state (M4): killed by us, then the driver's final state, then the exit code, then the provider.
-
-    The application's own event is no evidence: it says COMPLETE for programs that failed. What is not known is None.
-
-    :param driver: its status in cluster mode; none in client mode, where YARN says that failed programs succeeded
-    :param exit_code: of spark-submit in client mode
-    :param is_succeeded: the Spark provider's verdict
-    """
-    if is_killed:
-        return "ABORT"
-    if driver in ENDED:
-        is_succeeded = driver == "FINISHED"
-    elif exit_code is not None:
-        is_succeeded = exit_code == 0
-    return "COMPLETE" if is_succeeded else "FAIL"
-
-
-def reported_end(state: TaskState, failure: BaseException | None) -> TaskState:
-    """Return the end that is reported: FAIL where Airflow lets the task fail though the application succeeded (M4)."""
-    return "FAIL" if failure is not None and state == "COMPLETE" else state
 
 
 def run_outcome(run: RunState, state: LineageState) -> RunOutcome:

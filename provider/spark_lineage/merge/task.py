@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from msgspec import structs
 
+from spark_lineage.merge.conclusion import EndFacts, conclude, is_kill_asked
 from spark_lineage.merge.counts import Counts
 from spark_lineage.merge.entity import Entity, Source, Sources
 from spark_lineage.merge.evidence import Evidence
@@ -30,7 +31,6 @@ from spark_lineage.merge.lineage import (
 )
 from spark_lineage.merge.observed import NO_TRANSFORMATION
 from spark_lineage.merge.outcome import run_outcome
-from spark_lineage.merge.outcome import task_state as state_by
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.timeline import Timeline
 from spark_lineage.merge.transition import ENDED, StatusLedger, StatusSummary, StatusTransition, report_of, sort_key
@@ -52,7 +52,7 @@ def task_lineage(
     """Return the lineage of the task whose events were folded into ``state``.
 
     :param state: the fold of all events of one Spark application (or of several that one task started)
-    :param task_state: how the task ended, from :func:`spark_lineage.merge.outcome.task_state`
+    :param task_state: how the task ended, from :func:`spark_lineage.merge.conclusion.conclude`
     :param naming: gives each dataset its one name
     :param has_actions: whether ``actions`` is wanted, which grows with the number of runs
     :param is_logged: whether the event log of a running stream is going to be in ``state``, too, so that what the
@@ -311,13 +311,6 @@ def summary_of(transitions: Iterable[StatusTransition]) -> StatusSummary:
 def state_of(summary: StatusSummary) -> TaskState | None:
     """Return how the task ended (M4), None where its driver's end was not seen."""
     statuses = [one.new_status for one in summary.transitions if one.subject == "DRIVER"]
-    is_killed = is_kill_asked(summary)
+    is_killed = is_kill_asked(summary.transitions)
     is_known = is_killed or not ENDED.isdisjoint(statuses)
-    return state_by(is_killed=is_killed, driver=statuses[-1]) if is_known else None
-
-
-def is_kill_asked(summary: StatusSummary) -> bool:
-    """Whether this try asked for the kill: a cluster deletes pods on its own, and an earlier try is not this one."""
-    drivers = [one for one in summary.transitions if one.subject == "DRIVER" and one.source == "Airflow"]
-    words = [one.new_status for one in drivers if one.new_status in {"KILLING", "REATTACHED"}]
-    return words[-1:] == ["KILLING"]
+    return conclude(EndFacts(is_killed, statuses[-1])) if is_known else None

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from spark_lineage.cli.output import InputError, above_zero, airflow_on_stderr, say
-from spark_lineage.collect.received_events import DEFAULT_PORT, ENDPOINT, ReceiverService
 from spark_lineage.receiver.service import Receiver
+from spark_lineage.submission.received_events import DEFAULT_PORT, ENDPOINT, ReceiverService
 
 
 def add(commands: Any) -> None:

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from spark_lineage.collect.received_events import ENDPOINT, REFUSED_HEADER, TOKEN_HEADER, token_of
+from spark_lineage.submission.received_events import ENDPOINT, REFUSED_HEADER, TOKEN_HEADER, token_of
 
 SUFFIX = ".ndjson"
 _MB = 1024 * 1024

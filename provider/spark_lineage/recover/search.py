@@ -17,8 +17,9 @@ from msgspec import Struct, structs
 from spark_lineage.deliver.outbox import Outbox, default_directory, flush
 from spark_lineage.deliver.provider_transport import airflow_connection
 from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
-from spark_lineage.launch.launch import Launch, LostTry, TaskKey, TryEnd, launches_below
+from spark_lineage.launch.launch import Launch, LostTry, TaskKey, launches_below
 from spark_lineage.launch.stores import LaunchStore, ServerStore, is_same_try, stored_launches, stored_tasks
+from spark_lineage.merge.conclusion import TryEnd
 from spark_lineage.settings.places import option
 
 _SENDING_SECONDS = 30.0

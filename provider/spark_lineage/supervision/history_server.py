@@ -35,9 +35,9 @@ class SparkHistoryServerSensor(BaseSensorOperator):
         :raises SettingError: when the connection names no History Server, or in a way that does not fit
         """
         # A scheduler that only reads the DAG needs none of them.
-        from spark_lineage.collect.history_log import HistoryLogs
         from spark_lineage.http_client import NoAnswerError
         from spark_lineage.settings import SettingError
+        from spark_lineage.submission.history_log import HistoryLogs
         from spark_lineage.supervision.health import endpoints_of
 
         endpoints = endpoints_of(self.conn_id)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from spark_lineage.collect.copies import SourceError
-from spark_lineage.collect.stored_event_log import changed_at, opened, why_unreadable
 from spark_lineage.launch.retention import APPLICATION, EVENT_LOG
 from spark_lineage.plans.event_log_files import IN_PROGRESS
+from spark_lineage.submission.copies import SourceError
+from spark_lineage.submission.stored_event_log import changed_at, opened, why_unreadable
 
 Kind = Literal["event_logs", "staging", "checkpoints"]
 

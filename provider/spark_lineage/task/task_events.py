@@ -18,8 +18,8 @@ from spark_lineage.emit.openlineage_provider import emission, send, transport_wo
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, operator_lineage, task_event
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, XCOMS, Kill
 from spark_lineage.launch.line import LineCounts
+from spark_lineage.merge.conclusion import reported_end
 from spark_lineage.merge.lineage import TaskLineage
-from spark_lineage.merge.outcome import reported_end
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.task.last_end import LastEnd, file_of, keep_end, repeated, with_last_end

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from spark_lineage.collect.collector import Collector
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import StatusSummary
 from spark_lineage.naming.options import Naming
+from spark_lineage.submission.collector import Collector
 
 # From the first event on to the second, if there is something new then; after that always twice as long.
 _FIRST_INTERVAL_SECONDS = 10.0
@@ -42,7 +42,7 @@ class Tracking:
     ) -> None:
         self._interval_seconds = interval_seconds
         self._naming = naming
-        self._tell = send
+        self._deliver = send
         self._status = status
         self._guard = guard
         self._waiting_seconds = min(_FIRST_INTERVAL_SECONDS, interval_seconds)
@@ -54,7 +54,7 @@ class Tracking:
         self._sending: threading.Thread | None = None
         self._is_over = False
 
-    def tell(self, collector: Collector, *, is_logged: bool = False) -> None:
+    def report(self, collector: Collector, *, is_logged: bool = False) -> None:
         """Send an event when it is time, and something was read or written.
 
         :param is_logged: whether the event log is read besides, which knows more of streams
@@ -106,7 +106,7 @@ class Tracking:
 
     def _send(self, lineage: TaskLineage, counts: LineCounts) -> None:
         with self._guard("The lineage so far is not sent", can_fail=False):
-            self._tell(lineage, counts)
+            self._deliver(lineage, counts)
 
 
 def _what_stays(lineage: TaskLineage, *, are_columns_awaited: bool) -> TaskLineage:

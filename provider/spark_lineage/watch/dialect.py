@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from math import inf
@@ -23,6 +22,7 @@ from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.http_client import HttpClient
+    from spark_lineage.launch.driver import Driver
     from spark_lineage.watch.endpoints import Endpoints
 
 Answer = TypeVar("Answer")
@@ -113,24 +113,6 @@ def decoded(url: str, body: bytes, shape: type[Answer]) -> Answer:
     raise NoAnswerError(f"{place_of(url)} answered {problem}", 200)
 
 
-@dataclass
-class Known:
-    """What is known of a launch while it runs, from logs, events and dialects, which look here each time.
-
-    ``driver_id`` is what the Spark provider finds the driver again by, in cluster mode: ``driver-…``,
-    ``application_…``, ``{namespace}:{pod}``. ``ui_url`` is the latest address that the driver gave of its UI, which
-    gets no credentials; ``proxied_ui_url`` leads to it through YARN's proxy. Neither has a ``/`` at its end.
-    ``attempt_id`` is the latest attempt, where attempts have ids (YARN in cluster mode).
-    """
-
-    application_id: str | None = None
-    driver_id: str | None = None
-    ui_url: str | None = None
-    proxied_ui_url: str | None = None
-    logs_url: str | None = None
-    attempt_id: str | None = None
-
-
 class State(NamedTuple):
     """One state of a thing, at an aware time; ``detail`` and ``exception`` are the source's own words."""
 
@@ -166,9 +148,9 @@ class Dialect:
     is_unknown_the_end = False
     """Whether a driver that it does not know has ended."""
 
-    def __init__(self, endpoints: Endpoints, known: Known) -> None:
+    def __init__(self, endpoints: Endpoints, driver: Driver) -> None:
         self.endpoints = endpoints
-        self.known = known
+        self.driver = driver
         # The states at the latest answer.
         self.last: dict[tuple[Subject, str], State] = {}
         # The second answer is wanted soon after the first, when things still change.
@@ -256,8 +238,8 @@ class Dialect:
 class FilesDialect(Dialect):
     """A dialect that also knows where the driver's log lies: in files that a server gives by pieces."""
 
-    def __init__(self, endpoints: Endpoints, known: Known) -> None:
-        super().__init__(endpoints, known)
+    def __init__(self, endpoints: Endpoints, driver: Driver) -> None:
+        super().__init__(endpoints, driver)
         # How far they were read, by their addresses.
         self._offsets: dict[str, int] = {}
 

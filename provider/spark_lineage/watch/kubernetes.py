@@ -72,7 +72,7 @@ class Kubernetes(Dialect):
 
         :raises NoAnswerError: when the API server does not report it
         """
-        driver_id = self.known.driver_id
+        driver_id = self.driver.driver_id
         if driver_id is None:
             return []
         asked = datetime.now(UTC)
@@ -127,9 +127,9 @@ class Kubernetes(Dialect):
 
     @property
     def _log_url(self) -> str:
-        if self.known.driver_id is None or self._container is None:
+        if self.driver.driver_id is None or self._container is None:
             return ""
-        return f"{self._pod_url(self.known.driver_id)}/log?container={quote(self._container, safe='')}"
+        return f"{self._pod_url(self.driver.driver_id)}/log?container={quote(self._container, safe='')}"
 
     def _pod_url(self, driver_id: str) -> str:
         namespace, _, pod = driver_id.rpartition(":")

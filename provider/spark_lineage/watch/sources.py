@@ -11,9 +11,10 @@ from urllib.parse import quote
 from msgspec import structs
 
 from spark_lineage.http_client import HttpClient, NoAnswerError
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport, StatusSummary
-from spark_lineage.watch.dialect import Dialect, Dialogue, Known, converse
+from spark_lineage.watch.dialect import Dialect, Dialogue, converse
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer
 
@@ -26,12 +27,12 @@ class Sources:
     A dialect without an address is left out, but for the driver UI, whose address is learnt later.
     """
 
-    def __init__(self, endpoints: Endpoints, known: Known) -> None:
+    def __init__(self, endpoints: Endpoints, driver: Driver) -> None:
         self.endpoints = endpoints
-        self._known = known
-        managers = self.managers = [kind(endpoints, known) for kind in _managers(endpoints)]
-        history = self._history = [HistoryServer(endpoints, known)] if endpoints.history_server_url else []
-        self.ui = DriverUi(endpoints, known)
+        self._driver = driver
+        managers = self.managers = [kind(endpoints, driver) for kind in _managers(endpoints)]
+        history = self._history = [HistoryServer(endpoints, driver)] if endpoints.history_server_url else []
+        self.ui = DriverUi(endpoints, driver)
         self.while_running: Sequence[Dialect] = [*managers, self.ui]
         self.at_the_end: Sequence[Dialect] = [*managers, *history]
 
@@ -78,14 +79,14 @@ class Sources:
 
     def linked(self, summary: StatusSummary, application_id: str | None) -> StatusSummary:
         """Return a summary with the links of an application; that of the UI is dead when the driver has ended."""
-        history, attempt_id = self.endpoints.history_server_url, self._known.attempt_id
+        history, attempt_id = self.endpoints.history_server_url, self._driver.attempt_id
         attempt = f"{attempt_id}/" if attempt_id else ""
         pages = [one.answered_url + one.page for one in self.managers if one.page and one.answered_url]
         return structs.replace(
             summary,
             ui_url=self.ui.url,
             history_url=f"{history}/history/{application_id}/{attempt}jobs/" if history and application_id else None,
-            logs_url=self._known.logs_url,
+            logs_url=self._driver.logs_url,
             manager_url=pages[0].replace("{}", quote(application_id, safe="")) if pages and application_id else None,
         )
 

@@ -19,9 +19,10 @@ from urllib.parse import quote
 from msgspec import Struct, field
 
 from spark_lineage.http_client import NoAnswerError, place_of
+from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, SUMMED, TaskNumbers, accumulators_of, own_accumulator
 from spark_lineage.merge.transition import ENDED, StatusReport
-from spark_lineage.watch.dialect import Answer, Dialect, Dialogue, Known, State, from_millis, get, status_of
+from spark_lineage.watch.dialect import Answer, Dialect, Dialogue, State, from_millis, get, status_of
 from spark_lineage.watch.endpoints import Endpoints
 
 _log = logging.getLogger(__name__)
@@ -118,8 +119,8 @@ class SparkApi(Dialect):
 
     answer_seconds: float | None = None
 
-    def __init__(self, endpoints: Endpoints, known: Known) -> None:
-        super().__init__(endpoints, known)
+    def __init__(self, endpoints: Endpoints, driver: Driver) -> None:
+        super().__init__(endpoints, driver)
         self.progress = ""
         """How far the SparkJobs are, by the latest answer; empty before the first."""
         self._known_reasons: dict[str, dict[int, str]] = {}
@@ -236,8 +237,9 @@ class DriverUi(SparkApi):
     def url(self) -> str | None:
         """The UI's present address, None while there is none: of the connection, else of YARN, else of the driver."""
         # On YARN the driver's own address redirects to the proxy.
-        known = self.known
-        return self.endpoints.driver_ui_of(known.application_id) or known.proxied_ui_url or known.ui_url
+        driver = self.driver
+        named = self.endpoints.driver_ui_of(driver.application_id)
+        return named or driver.proxied_ui_url or driver.ui_address or driver.ui_url
 
     def poll(self) -> Dialogue[list[StatusReport]]:
         """Return what the UI says of its applications, their SparkJobs, SQL executions and streaming queries.
@@ -245,7 +247,7 @@ class DriverUi(SparkApi):
         :raises NoAnswerError: when it does not answer, or is the UI of another application: the next driver takes a
             port that became free
         """
-        url, expected = self.url, self.known.application_id
+        url, expected = self.url, self.driver.application_id
         if url is None:
             return []
         asked = datetime.now(UTC)
@@ -273,7 +275,7 @@ class HistoryServer(SparkApi):
 
         :raises NoAnswerError: when it does not know the application (yet)
         """
-        base_url, application_id = self.endpoints.history_server_url, self.known.application_id
+        base_url, application_id = self.endpoints.history_server_url, self.driver.application_id
         if application_id is None:
             return []
         asked = datetime.now(UTC)
@@ -281,7 +283,7 @@ class HistoryServer(SparkApi):
         if not (attempts := application.attempts):
             return []
         latest, begin = attempts[0], from_millis(attempts[-1].start_time_epoch) or asked
-        self.known.attempt_id = latest.attempt_id
+        self.driver.attempt_id = latest.attempt_id
         states = [State("RUNNING", begin, "" if latest.completed else _INCOMPLETE)]
         if latest.completed:
             states.append(State("FINISHED", from_millis(latest.end_time_epoch) or asked, _COMPLETE))
@@ -297,7 +299,7 @@ class HistoryServer(SparkApi):
 
         :raises NoAnswerError: when it does not know the application
         """
-        application_id = self.known.application_id or ""
+        application_id = self.driver.application_id or ""
         url = application_url(self.endpoints.history_server_url, application_id)
         application, numbers = (yield from get(url, Application)), list[TaskNumbers]()
         for attempt in application.attempts or ():

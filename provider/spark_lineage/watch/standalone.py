@@ -88,8 +88,8 @@ class StandaloneMaster(FilesDialect):
 
         :raises NoAnswerError: when no master is ALIVE, or it knows neither (any more)
         """
-        application_id = self.known.application_id
-        driver_id = self.known.driver_id if self.endpoints.is_cluster else None
+        application_id = self.driver.application_id
+        driver_id = self.driver.driver_id if self.endpoints.is_cluster else None
         if application_id is None and driver_id is None:
             return []
         asked = datetime.now(UTC)
@@ -106,7 +106,7 @@ class StandaloneMaster(FilesDialect):
         for subject, thing in things:
             of_it = [one.webuiaddress for one in master.workers if subject == "DRIVER" and one.id == thing.worker]
             if of_it:
-                self.known.logs_url = f"{of_it[0]}/logPage/?driverId={quote(thing.id, safe='')}&logType=stderr"
+                self.driver.logs_url = f"{of_it[0]}/logPage/?driverId={quote(thing.id, safe='')}&logType=stderr"
         reports = [report for subject, thing in things for report in self._of(subject, thing, asked)]
         if not reports:
             ids = " or ".join(filter(None, (driver_id, application_id)))
@@ -117,7 +117,7 @@ class StandaloneMaster(FilesDialect):
     @property
     def log_url(self) -> str:
         """``/log/`` of the worker (``org.apache.spark.deploy.worker.ui.LogPage``), which joins rolled files."""
-        return (self.known.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log/?")
+        return (self.driver.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log/?")
 
     def piece(self, url: str, offset: float) -> Dialogue[LogPiece]:
         """Ask for what follows an offset; without one, the page gives the end."""
@@ -156,7 +156,7 @@ class StandaloneSubmissions(Dialect):
 
         :raises NoAnswerError: when no master knows it
         """
-        driver_id = self.known.driver_id
+        driver_id = self.driver.driver_id
         if driver_id is None:
             return []
         answer = yield from self.first_answer(

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import json, structs
 
 from spark_lineage.http_client import NoAnswerError
-from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun, Deadline
+from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, BoundedRun, Deadline
 from spark_lineage.launch.directory import TRANSITIONS_FILE, append_private
 from spark_lineage.launch.launch import read_transitions, redacted
 from spark_lineage.launch.log import Log, log_trouble
@@ -32,7 +32,7 @@ from spark_lineage.watch.dialect import Dialect, converse
 from spark_lineage.watch.sources import Sources
 
 log = logging.getLogger(__name__)
-_AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
+AIRFLOW, SUBMIT = "Airflow", "spark-submit"
 _LEAST_SECONDS, _STOP_SECONDS, _PROGRESS_SECONDS = 0.05, 0.8, 60.0
 
 
@@ -126,12 +126,13 @@ class StatusMonitor:
     def submitted(self, driver_id: str) -> None:
         """Note which driver was submitted: a process of this machine, or what its cluster calls it."""
         self.driver_id = driver_id
-        self._note("SUBMITTED", _SUBMIT)
+        self.note("SUBMITTED", SUBMIT)
+        self.flush(BRIEF_SECONDS)
 
     def reattached(self, driver_id: str, try_number: int) -> None:
         """Take over the driver of an earlier try, with what that try knew."""
         self.resume(driver_id, LINEAGE_FILES.use(lambda: list(read_transitions(self._directory))))
-        self._note("REATTACHED", _AIRFLOW, f"by try {try_number}")
+        self.note("REATTACHED", AIRFLOW, f"by try {try_number}")
 
     def resume(self, driver_id: str, transitions: Iterable[StatusTransition]) -> None:
         """Go on with a driver, of which these transitions are known; they are not passed on."""
@@ -141,33 +142,33 @@ class StatusMonitor:
                 self._ledger.add(report_of(one))
 
     def kill_asked(self, why: str) -> None:
-        """Note that the task is to be killed."""
-        if self.driver_id:
-            self._note("KILLING", _AIRFLOW, why)
+        """Note that the task is to be killed, in case that this process is."""
+        self.note("KILLING", AIRFLOW, why)
+        self.flush(BRIEF_SECONDS)
 
-    def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
-        """Note how the task ended: in client mode, so did the driver (``exit_code``), and with it its applications.
-
-        In cluster mode only the cluster manager reports the driver's end; without its report the end is unknown.
-        """
+    def note(self, status: Status, source: str, detail: str = "", error: str = "", application_id: str = "") -> None:
+        """Note what happened to the driver, or to an application of it; nothing before there is a driver."""
         if not self.driver_id:
             return
-        source = _SUBMIT if self.is_client else _AIRFLOW
-        if self.is_client:
-            self._note(status, source, "" if exit_code is None else f"exit code {exit_code}", error)
-        elif status == "FINISHED":
-            self._note(status, source, "the Spark provider saw its end")
-        elif status == "FAILED" and self.driver_status not in ENDED:
-            self._note("UNKNOWN", source, "not watched any more", error)
-        end = self.status("DRIVER", self.driver_id)
-        if end is not None and end in ENDED:
-            self.end_applications(end, source, "the driver has ended", applications)
+        thing: tuple[Subject, str] = ("APPLICATION", application_id) if application_id else ("DRIVER", self.driver_id)
+        self.report(StatusReport(*thing, status, datetime.now(UTC), source, detail=detail, exception=error))
 
-    def end_applications(self, status: Status, source: str, detail: str, others: Iterable[str]) -> None:
-        """Report the end of the applications in the timeline, and of others, whose end no source has reported."""
-        for application_id in sorted(self.applications(others)):
+    def ended(
+        self, status: Status | None, source: str, applications: Iterable[str], detail: str = "", error: str = ""
+    ) -> None:
+        """Note how the driver ended, and with it its applications, whose end no source has reported.
+
+        :param status: of the driver; None where its cluster has said so itself
+        :param applications: the ids of applications that may not be in the timeline
+        """
+        if status is not None:
+            self.note(status, source, detail, error)
+        end = self.status("DRIVER", self.driver_id)
+        if end is None or end not in ENDED:
+            return
+        for application_id in sorted(self.applications(applications)):
             if self.status("APPLICATION", application_id) not in ENDED:
-                self._note(status, source, detail, application_id=application_id)
+                self.note(end, source, "the driver has ended", application_id=application_id)
 
     def write(self) -> None:
         """Write down what is new, however long that takes: a report itself does not wait for a disk."""
@@ -221,10 +222,6 @@ class StatusMonitor:
     def applications(self, others: Iterable[str]) -> set[str]:
         """Return the ids of the applications in the timeline, and of others."""
         return {*others, *(one.subject_id for one in self.transitions("APPLICATION"))}
-
-    def _note(self, status: Status, source: str, detail: str = "", error: str = "", application_id: str = "") -> None:
-        thing: tuple[Subject, str] = ("APPLICATION", application_id) if application_id else ("DRIVER", self.driver_id)
-        self.report(StatusReport(*thing, status, datetime.now(UTC), source, detail=detail, exception=error))
 
     def _run(self) -> None:
         sources = self._sources.while_running

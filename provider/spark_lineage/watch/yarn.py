@@ -59,9 +59,9 @@ class YarnResourceManager(FilesDialect):
 
         :raises NoAnswerError: when no ResourceManager knows the application
         """
-        known, is_client = self.known, not self.endpoints.is_cluster
+        driver, is_client = self.driver, not self.endpoints.is_cluster
         # In cluster mode YARN's id is what the driver is found by.
-        application_id = known.application_id if is_client else known.driver_id or known.application_id
+        application_id = driver.application_id if is_client else driver.driver_id or driver.application_id
         if application_id is None:
             return []
         answer = yield from self.first_answer(
@@ -74,8 +74,8 @@ class YarnResourceManager(FilesDialect):
         asked, tracking_url = datetime.now(UTC), app.tracking_url or ""
         # After the end the proxy redirects to a page for people.
         if app.state == "RUNNING" and tracking_url.startswith(("http://", "https://")):
-            known.proxied_ui_url = tracking_url.rstrip("/")
-        known.logs_url = app.am_container_logs or known.logs_url
+            driver.proxied_ui_url = tracking_url.rstrip("/")
+        driver.logs_url = app.am_container_logs or driver.logs_url
         subjects: list[Subject] = ["APPLICATION"] if is_client else ["DRIVER", "APPLICATION"]
         way = _way(app, asked, is_client=is_client)
         return [report for subject in subjects for report in self.news(subject, application_id, way, asked)]
@@ -91,7 +91,7 @@ class YarnResourceManager(FilesDialect):
 
         A Python driver prints to its container's stdout.
         """
-        container = _CONTAINER.match(self.known.logs_url or "")
+        container = _CONTAINER.match(self.driver.logs_url or "")
         return "{}/ws/v1/node/containers/{}/logs/".format(*container.groups()) if container is not None else ""
 
     def piece(self, url: str, offset: float) -> Dialogue[LogPiece]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.merge.lineage import ParentRun
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.submission.collector import Collector
 
 RECORDED = sorted((Path(__file__).parents[2] / "fixtures" / "events").glob("*.ndjson"))
 NAMESPACE = "backends"

@@ -1,0 +1,452 @@
+"""The one room over the Spark provider's hook and operator: what they submit, spark-submit's arguments, and its log.
+
+No other module uses their private names (provider 6.3).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+from spark_lineage.adapters.driver_output import DriverError, LineRedaction, RedactedLog, in_bursts
+from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
+from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
+from spark_lineage.launch.driver import Driver
+from spark_lineage.launch.retention import APPLICATION
+from spark_lineage.secrets.redaction import redact, redact_command, remember_values
+
+_UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
+# What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
+_APPLICATION_ID = re.compile(
+    r"Connected to Spark cluster with app ID (app-[\w-]+)"
+    r"|Submitted application (application_\d+_\d+)"
+    r"|spark-app-selector -> (spark-\w+)|application ID (spark-\w+) and submission ID"
+)
+# Of Spark's EventLogFileWriter: `file:/logs/local-1`, or a part, `file:/logs/eventlog_v2_local-1/events_1_local-1`.
+_EVENT_LOG = re.compile(r"EventLogFiles?Writer: Logging events to file:(/.*)/")
+_FLAGS = ("jars", "driver_class_path", "packages", "py_files")
+# From asking the processes of a killed job to end until they are killed.
+_GRACE_SECONDS = 1.0
+# What differs from run to run in Airflow's templates; what a user chooses (`params`, `var`, `dag_run.conf`) does not.
+_OF_THE_RUN = re.compile(
+    r"\b(?:ds|ts|dag_run(?!\.conf)|run_id|ti|task_instance|task_instance_key_str|logical_date|execution_date|macros"
+    r"|\w*data_interval\w*|(?:ds|ts|prev|next|yesterday|tomorrow)_\w+|triggering_\w+|inlet_events|outlet_events)\b"
+)
+_TEMPLATE = re.compile(r"\{[{%]")
+_CURL = "/usr/bin/curl"
+# Prints an answer as curl does: of the URL, to the method. Of too many failures the hook would make an end.
+_ASK = """
+import sys
+from urllib.request import Request, urlopen
+url, method = sys.argv[1:]
+try:
+    with urlopen(Request(url, b"" if method == "POST" else None, method=method), timeout=30) as answer:
+        print(answer.read().decode())
+except OSError as error:
+    print(error)
+    sys.exit(method == "POST")
+"""
+# Larger programs are known by their size.
+_MAX_PROGRAM_BYTES = 32 * 1024 * 1024
+
+
+class Observer(Protocol):
+    """Learns what an adapter sees of its job; called by the task's own thread."""
+
+    def started(self, process_id: int) -> None:
+        """Learn that spark-submit runs."""
+
+    def learnt(self) -> None:
+        """Learn that the log has said something new of the driver."""
+
+    def submitted(self, external_id: str) -> None:
+        """Learn the id by which the provider finds the running job again."""
+
+    def waiting(self) -> None:
+        """Learn that the task still waits; called often."""
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the driver was seen to succeed where it runs."""
+
+
+@dataclass(eq=False)
+class SparkSubmitAdapter:
+    """Stands between a session and the hook of one task, which is changed in place; without lineage there is none.
+
+    Upstream faults (6.3) besides those of single methods: a killed job may leave its Python driver running
+    (``end_processes``), one that is killed before ``Popen`` is submitted all the same (``_submit``, ``_process_log``),
+    and values of secret keys are printed from their first space on (``_mask``).
+
+    :param before_submit: called once, right before spark-submit is started; returns who observes the job, if anybody
+    :param is_killed: whether the task is being killed: then nothing is submitted any more
+    :param unknown_seconds: for how long nobody may know what a remote driver does
+    """
+
+    hook: Any
+    before_submit: Callable[[], Observer | None]
+    is_killed: Callable[[], bool]
+    unknown_seconds: float = 600.0
+    observer: Observer | None = None
+    driver: Driver = field(default_factory=Driver)
+    error: DriverError = field(default_factory=DriverError)
+    """Why the driver failed, by what it has printed."""
+    launch_id: str = ""
+    """Marks all processes of a driver on this machine, by which they are ended; none where it is empty."""
+
+    def __post_init__(self) -> None:
+        hook = self.hook
+        self._redact_line = LineRedaction()
+        self._application = ""
+        self._driver_env: Mapping[str, str] = {}
+        self._added: frozenset[str] = frozenset()
+        self._log = hook._log = RedactedLog(hook.log)
+        self._original_submit: Callable[..., str | None] = hook.submit
+        self._original_log = hook._process_spark_submit_log
+        self._original_mask = hook._mask_cmd
+        self._original_build = hook._build_spark_submit_command
+        self._added_env: Mapping[str, str] = {}
+        for name in ("_build_track_driver_status_command", "_build_spark_driver_kill_command"):
+            vars(hook)[name] = partial(_without_curl, getattr(hook, name))
+        if hasattr(hook, "_poll_k8s_driver_via_api"):
+            hook._poll_k8s_driver_via_api = partial(self._poll_pod, hook._poll_k8s_driver_via_api)
+        self._unknown_since: float | None = None
+        for name, ask in (
+            ("_process_spark_status_log", self._status_of_driver),
+            ("_query_yarn_application_status", self._answer_of_yarn),
+        ):
+            if hasattr(hook, name):
+                vars(hook)[name] = partial(ask, getattr(hook, name))
+        vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log)
+        vars(hook).update(_mask_cmd=self._mask, _build_spark_submit_command=self._build)
+
+    @property
+    def submitter(self) -> Submitter:
+        """How spark-submit is going to be run."""
+        hook = self.hook
+        return Submitter(
+            master=str(hook._connection["master"]),
+            spark_binary=str(hook._connection["spark_binary"]),
+            env=environment(hook),
+            properties_file=hook._properties_file,
+            repositories=[name for name in (hook._repositories or "").split(",") if name],
+            deploy_mode=self._deploy_mode,
+            application=self._application,
+            named=[*map(str, hook._application_args or ()), *(hook._files or "").split(",")],
+        )
+
+    @property
+    def arguments(self) -> SubmitArguments:
+        """The arguments of spark-submit that concern lineage."""
+        hook = self.hook
+        return SubmitArguments(
+            conf={str(key): str(value) for key, value in hook._conf.items()},
+            **{name: getattr(hook, f"_{name}") for name in _FLAGS},
+        )
+
+    def tag(self, launch_id: str, tags: str) -> None:
+        """Tag the YARN application with the launch's id, beside the tags of the user, separated by commas."""
+        self.hook._conf = {**self.hook._conf, "spark.yarn.tags": ",".join(filter(None, (tags, launch_id)))}
+
+    def take(self, prepared: Prepared) -> None:
+        """Pass what was prepared to spark-submit."""
+        hook, arguments = self.hook, prepared.arguments
+        if prepared.deploy_mode == "client":
+            self._driver_env = prepared.env
+        user = self.arguments
+        values = [f"{key}={value}" for key, value in arguments.conf.items() if key not in user.conf]
+        values += [getattr(arguments, name) or "" for name in _FLAGS if not getattr(user, name)]
+        if not hook._properties_file:
+            values.append(str(prepared.properties_file or ""))
+        self._added = frozenset(filter(None, values))
+        self._log.debug("Added for lineage: %s", " ".join(redact_command(values)))
+        # A new dict: the operator's own must not change, and backends of the provider add to the hook's afterwards.
+        hook._conf = dict(arguments.conf)
+        for name in _FLAGS:
+            setattr(hook, f"_{name}", getattr(arguments, name))
+        if prepared.properties_file is not None:
+            hook._properties_file = str(prepared.properties_file)
+
+    def _deploy_mode(self, file_properties: Mapping[str, str]) -> str:
+        """``client`` or ``cluster``: of the connection, then ``spark.submit.deployMode``, then Spark's default."""
+        remember_values(file_properties)
+        properties = {**file_properties, **self.hook._conf}
+        return str(self.hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")
+
+    @property
+    def has_driver_ended(self) -> bool:
+        """Whether spark-submit has ended; the user's post-submit commands may still run."""
+        process: subprocess.Popen[str] | None = self.hook._submit_sp
+        return process is not None and process.returncode is not None
+
+    def end_processes(self) -> None:
+        """End what is left on this machine of a job that was killed, within about a second."""
+        if self.launch_id:
+            end_processes(self.launch_id, _GRACE_SECONDS)
+
+    def remember_secrets(self) -> None:
+        """Learn the secrets of the job: whoever prints one of them later prints it without its key."""
+        remember_values(self.submitter.env)
+        remember_values(self.hook._conf)
+        arguments = [str(argument) for argument in self.hook._application_args or ()]
+        remember_values(dict(pairwise(arguments)))
+        remember_values(dict(argument.split("=", 1) for argument in arguments if "=" in argument))
+
+    def _submit(self, application: str = "", **kwargs: Any) -> str | None:
+        self.driver.is_submitted = True
+        self._application = application
+        self.observer = self.before_submit()
+        self.remember_secrets()
+        if self.is_killed():
+            raise RuntimeError("the task was killed before its job was submitted")
+        self._mark(kwargs)
+        try:
+            return self._original_submit(application, **kwargs)
+        except Exception:
+            # Upstream fault: whatever fails in this process leaves the driver writing beside the retry.
+            self._end_driver()
+            raise
+        finally:
+            self._learn_external_id()
+            if self.is_killed() and getattr(self.hook, "_kubernetes_driver_pod", None):
+                # Its name may have come after on_kill had looked for it.
+                BoundedRun(self.hook._delete_driver_pod, "spark-lineage-kill").wait(ANSWER_SECONDS)
+            process: subprocess.Popen[str] | None = self.hook._submit_sp
+            self.driver.exit_code = process.returncode if process is not None else None
+            if self.driver.exit_code and self.launch_id:
+                # A Python driver may not see that its JVM is gone, and would go on as long as it likes. What the
+                # program leaves behind besides is its own affair.
+                program = [application, *map(str, self.hook._application_args or ())]
+                end_processes(self.launch_id, _GRACE_SECONDS, program=program)
+
+    def _end_driver(self) -> None:
+        """End a driver in client mode that still runs."""
+        process: subprocess.Popen[str] | None = self.hook._submit_sp
+        if process is not None and process.poll() is None and self._deploy_mode({}) == "client":
+            self._log.warning("The task fails while its driver still runs: the driver is ended.")
+            end_processes(self.launch_id, _GRACE_SECONDS)
+            # The error that ends the task is told, not that of its driver.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_SECONDS)
+
+    def _mark(self, popen: dict[str, Any]) -> None:
+        if not self.launch_id:
+            return
+        self._added_env = {**self._driver_env, LAUNCH_VARIABLE: self.launch_id}
+        popen["env"] = {**(popen.get("env") or os.environ), **self._added_env}
+
+    def _build(self, application: str) -> list[str]:
+        command: list[str] = self._original_build(application)
+        if self.hook._env:
+            # The hook makes an environment of these alone. Beside env_vars, ours would be on YARN's command line, too.
+            self.hook._env = {**self.hook._env, **self._added_env}
+        return command
+
+    def _process_log(self, lines: Iterator[Any]) -> None:
+        process: subprocess.Popen[str] = self.hook._submit_sp
+        self.driver.process_id = process.pid
+        if self.is_killed():
+            # on_kill came before there was a process.
+            process.kill()
+        if self.observer is not None:
+            self.observer.started(process.pid)
+        if isinstance(process.stdout, io.TextIOWrapper):
+            # Upstream fault: a byte that is not UTF-8 fails the task.
+            process.stdout.reconfigure(errors="replace")
+        self._original_log(self._tapped(in_bursts(lines, process.stdout)))
+
+    def _tapped(self, lines: Iterator[Any]) -> Iterator[str]:
+        driver = self.driver
+        for line in lines:
+            self.error.feed(line)
+            is_news = False
+            if port := _UI_PORT.search(line):
+                # Where Spark binds its UI (org.apache.spark.ui.JettyUtils).
+                host = environment(self.hook).get("SPARK_LOCAL_IP") or "127.0.0.1"
+                driver.ui_address, is_news = f"http://{host}:{port[1]}", True
+            # All that it may match has "app" in it, which is found faster.
+            if driver.application_id is None and "app" in line and (found := _APPLICATION_ID.search(line)):
+                driver.application_id, is_news = next(group for group in found.groups() if group), True
+            if "Logging events" in line:
+                logged = APPLICATION.findall(line.rpartition("/")[2])
+                driver.logged_ids = tuple(dict.fromkeys((*driver.logged_ids, *logged)))
+                if found := _EVENT_LOG.search(line):
+                    driver.event_logs = tuple(dict.fromkeys((*driver.event_logs, found[1])))
+            if self.observer is not None:
+                if is_news:
+                    self.observer.learnt()
+                self.observer.waiting()
+            masked = self._redact_line(line)
+            self._log.masked_line = masked.strip()
+            yield masked
+            if driver.driver_id is None:
+                self._learn_external_id()
+
+    def _status_of_driver(self, process: Callable[[Iterator[Any]], None], lines: Iterator[Any]) -> None:
+        """Take what a standalone master says of a driver.
+
+        Upstream fault (6.3): a master that is away for some seconds, or does not know yet what it has recovered, fails
+        the task, while the driver goes on.
+        """
+        self.hook._driver_status = None
+        process(lines)
+        if self.hook._driver_status in {None, "UNKNOWN"}:
+            self._note_unknown(self.hook._driver_status or "its master does not answer")
+            self.hook._driver_status = None
+        else:
+            self._note_known()
+
+    def _answer_of_yarn(self, ask: Callable[[str], Any], application_id: str) -> Any:
+        """Return what YARN says; the same fault, of a ResourceManager that is away for two minutes."""
+        while True:
+            try:
+                answer = ask(application_id)
+            except RuntimeError as error:
+                self._note_unknown(error)
+                time.sleep(self.hook._status_poll_interval)
+            else:
+                self._note_known()
+                return answer
+
+    def _note_known(self) -> None:
+        self._unknown_since = None
+        if self.observer is not None:
+            self.observer.waiting()
+
+    def _note_unknown(self, problem: object) -> None:
+        """Note that nobody knows what a remote driver does.
+
+        :raises RuntimeError: when that has lasted for too long
+        """
+        since = self._unknown_since
+        self._note_known()
+        now = time.monotonic()
+        log = self._log.warning if since is None else self._log.debug
+        log("It is not known what the driver does: %s", problem)
+        self._unknown_since = since or now
+        if now - self._unknown_since >= self.unknown_seconds:
+            text = f"Nobody has known for {self.unknown_seconds:g} s what the driver does ({problem})"
+            raise LookupError(f"{text}: its end is not known; it may still run")
+
+    def _poll_pod(self, poll: Callable[[], str | None]) -> str | None:
+        """Wait for a pod as the hook does.
+
+        Upstream fault (6.3): a pod that is gone counts as a success, also where it was evicted or deleted.
+        """
+        phase = poll()
+        if phase is None and not (self.observer is not None and self.observer.has_finished):
+            raise RuntimeError(f"{self.driver.driver_id} is gone, and was not seen to succeed")
+        return phase
+
+    def _learn_external_id(self) -> None:
+        """Ask the hook for the id that its operator stores: driver id, YARN application id, or namespace and pod."""
+        hook = self.hook
+        try:
+            pod, namespace = hook._kubernetes_driver_pod, hook._connection["namespace"]
+            driver_pod = f"{namespace}:{pod}" if pod and namespace else None
+            external_id = hook._driver_id or hook._yarn_application_id or driver_pod
+        except (AttributeError, KeyError):
+            # Another version of the provider: no re-attachment then, but the job goes on.
+            return
+        if external_id and external_id != self.driver.driver_id:
+            self.driver.driver_id = external_id
+            if self.observer is not None:
+                self.observer.submitted(external_id)
+
+    def _mask(self, connection_cmd: str | list[str]) -> str:
+        # The hook's own masking knows the words "secret" and "password" only, and takes a value to end at a space.
+        if isinstance(connection_cmd, list) and len(connection_cmd) > 1:
+            # As the user knows it: thirty more properties would hide theirs.
+            following = (*connection_cmd[1:], "")
+            shown = [
+                argument
+                for argument, value in zip(connection_cmd, following, strict=True)
+                if argument not in self._added and not (argument.startswith("--") and value in self._added)
+            ]
+            connection_cmd = redact_command(shown)
+        return redact(self._original_mask(connection_cmd))
+
+
+def _without_curl(build_command: Callable[[], list[str]]) -> list[str]:
+    """Return a command that asks a standalone master without curl.
+
+    Upstream fault (6.3): the task fails where ``/usr/bin/curl`` is missing, as in slim images of Airflow.
+    """
+    command = build_command()
+    if command[0] != _CURL:
+        return command
+    return [sys.executable, "-I", "-c", _ASK, command[-1], "POST" if "POST" in command else "GET"]
+
+
+def master_of(hook: Any) -> str:
+    """Return the master that a hook submits to."""
+    return str(hook._connection["master"])
+
+
+def is_yarn_cluster(hook: Any) -> bool:
+    """Whether the driver is going to run in a container of YARN."""
+    return bool(getattr(hook, "_is_yarn_cluster_mode", False))
+
+
+def environment(hook: Any) -> dict[str, str]:
+    """Return the environment of spark-submit."""
+    return {**os.environ, **{key: str(value) for key, value in (hook._env_vars or {}).items()}}
+
+
+def submission_digest(task: Any) -> str:
+    """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
+
+    A template that differs in each run counts by its text, others by their rendered value.
+    """
+    # What runs is a copy of what the DAG has, rendered; of a mapped task there is no other.
+    dag = getattr(task, "dag", None)
+    of_dag = dag.task_dict.get(task.task_id) if dag is not None else None
+    original = of_dag if type(of_dag) is type(task) else task
+    submitted = {
+        name: _identity(getattr(original, name, None), getattr(task, name, None)) for name in task.template_fields
+    }
+    # The only argument that decides what is run, and is no template.
+    submitted["java_class"] = str(getattr(task, "_java_class", None))
+    submitted["program"] = _program(str(getattr(task, "application", None) or ""))
+    # What JSON has not is known by its type: the text of an object may hold its address.
+    text = json.dumps(submitted, sort_keys=True, default=lambda value: type(value).__qualname__)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _identity(original: Any, rendered: Any) -> Any:
+    if isinstance(original, str):
+        is_chosen = _TEMPLATE.search(original) and not _OF_THE_RUN.search(original)
+        return rendered if is_chosen and isinstance(rendered, str) else original
+    if isinstance(original, Mapping):
+        by_key = rendered if isinstance(rendered, Mapping) else {}
+        return {str(key): _identity(value, by_key.get(key)) for key, value in original.items()}
+    if isinstance(original, list | tuple):
+        is_alike = isinstance(rendered, list | tuple) and len(rendered) == len(original)
+        return [_identity(one, other) for one, other in zip(original, rendered if is_alike else original, strict=True)]
+    return original
+
+
+def _program(application: str) -> str:
+    path = Path(application)
+    try:
+        if path.stat().st_size > _MAX_PROGRAM_BYTES:
+            return str(path.stat().st_size)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        # It is elsewhere; its name is among the arguments.
+        return ""

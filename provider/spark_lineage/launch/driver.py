@@ -1,0 +1,43 @@
+"""What is known of the driver of one submission while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spark_lineage.merge.lineage import Application
+
+
+@dataclass
+class Driver:
+    """A driver as its process, its log, its events and its cluster show it; None until one of them does.
+
+    Whoever learns something writes it here, and reads here what others have learnt. ``driver_id`` is what the Spark
+    provider finds the driver again by, in cluster mode: ``driver-…``, ``application_…``, ``{namespace}:{pod}``.
+    ``exit_code`` is that of spark-submit, negative for a signal. ``attempt_id`` is the latest attempt, where attempts
+    have ids (YARN in cluster mode).
+
+    ``ui_url`` is the latest address that the driver gave of its UI, which gets no credentials; ``ui_address`` is where
+    this machine finds that of a driver in client mode, ``proxied_ui_url`` leads to it through YARN's proxy. None of
+    them has a ``/`` at its end. ``event_logs`` are the local directories of the files that the driver says to log its
+    events to, ``logged_ids`` the applications of all such files.
+    """
+
+    application_id: str | None = None
+    driver_id: str | None = None
+    is_submitted: bool = False
+    process_id: int | None = None
+    exit_code: int | None = None
+    attempt_id: str | None = None
+    ui_url: str | None = None
+    ui_address: str | None = None
+    proxied_ui_url: str | None = None
+    logs_url: str | None = None
+    event_logs: tuple[str, ...] = ()
+    logged_ids: tuple[str, ...] = ()
+
+    def learn(self, applications: Iterable[Application]) -> None:
+        """Take over what the application's own events say; of several the latest."""
+        for one in applications:
+            self.application_id = one.application_id or self.application_id
+            self.ui_url = one.ui_url or self.ui_url

@@ -1,0 +1,194 @@
+"""Copies event logs from other file systems or servers: from the first source that works, else from the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_lineage.launch.bounded_run import Deadline
+from spark_lineage.launch.directory import local_directory, remote_directory
+from spark_lineage.launch.launch import application_ids
+from spark_lineage.launch.log import Log, words_of
+from spark_lineage.submission.collector import Collector, earliest_of_run
+from spark_lineage.submission.copies import Copies, SourceError, Wanted
+from spark_lineage.submission.history_log import HistoryLog, HistoryLogs
+from spark_lineage.submission.stored_event_log import StoredEventLog, why_unreadable
+
+if TYPE_CHECKING:
+    from spark_lineage.launch.driver import Driver
+    from spark_lineage.launch.launch import Launch
+
+Source = StoredEventLog | HistoryLog
+
+CUT_OFF = "event log without its end"
+# Of the time at the end, for reading what was copied.
+_READING_SECONDS = 5.0
+_PAUSE_SECONDS, _BRIEF_SECONDS = 1.0, 3.0
+# Until a History Server has seen a log that a killed driver began.
+_KILLED_SECONDS = 12.0
+
+
+def why_not_home(url: str, collect: str, webhdfs_urls: Sequence[str], *, has_history: bool) -> str:
+    """Return why an event log that this machine does not see cannot be copied, empty where it can."""
+    if collect == "directory":
+        return "collect is directory"
+    is_elsewhere = collect == "auto" and local_directory(url) is not None
+    stored = "it is on the driver's machine" if is_elsewhere else why_unreadable(url, webhdfs_urls)
+    history = "" if has_history else "the connection names no history_server_url"
+    reasons = {"event_log": (stored,), "history": (history,)}.get(collect, (stored, history))
+    return "" if "" in reasons else "; ".join(reasons)
+
+
+class LogMirror:
+    """Copies the event logs of one launch that this machine does not see into the launch's directory.
+
+    It is for one thread, as the collector is. Trouble is said once for each source, and raises nothing.
+
+    :param collect: the setting: ``auto``, ``directory``, ``event_log`` or ``history``
+    :param driver: what is known of the driver, with its applications
+    :param history: asks the History Server; None where the connection names none
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        collect: str,
+        collector: Collector,
+        *,
+        driver: Driver,
+        history: HistoryLogs | None,
+        webhdfs_urls: Sequence[str] = (),
+        logger: Log,
+    ) -> None:
+        self.names: set[str] = set()
+        """The logs that were copied."""
+        self.is_asking = False
+        """Whether a source is being asked, which may hang."""
+        self._launch = launch
+        self._collect = collect
+        self._collector = collector
+        self._log = logger
+        self._webhdfs_urls = webhdfs_urls
+        self._driver = driver
+        self._history = history
+        self._said: set[str] = set()
+        self._trouble = ""
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Where they are kept."""
+        return Copies(Path(self._launch.directory), self.names, lambda: self._collector.is_closed)
+
+    @cached_property
+    def _sources(self) -> Sequence[Source]:
+        run_id, collector, driver = self._launch.application_run_id, self._collector, self._driver
+        wanted = Wanted(
+            run_id,
+            earliest_of_run(run_id),
+            lambda: (
+                collector.application_ids
+                | application_ids(driver.application_id, driver.driver_id)
+                | set(driver.logged_ids)
+            ),
+        )
+        sources: list[Source] = []
+        if self._collect in {"auto", "event_log"}:
+            sources.append(StoredEventLog(self._urls, self.copies, wanted, self._webhdfs_urls))
+        if self._history is not None and self._collect in {"auto", "history"}:
+            sources.append(HistoryLog(self._history, self.copies, wanted))
+        return sources
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether a log lies elsewhere, as far as is known."""
+        return any("://" in place for place in self._launch.event_logs) or bool(self._urls())
+
+    def described(self) -> str:
+        """Return which source is the first, and why; empty for a directory that this machine sees, and for none."""
+        if not self.is_expected:
+            return ""
+        reasons = ["this machine sees no directory of it"] if self._collect == "auto" else []
+        for source in self._sources:
+            urls = self._urls() if source.is_growing else []
+            why_not = [why_unreadable(url, self._webhdfs_urls) for url in urls] if urls else []
+            if source.is_growing and (not urls or all(why_not)):
+                reasons += [*dict.fromkeys(why_not)] or ["it lies on the driver's machine"]
+                continue
+            why = f": {'; '.join(reasons)}" if reasons else ""
+            return f"the event log is collected from {source.words} (collect={self._collect}{why})"
+        return ""
+
+    def poll(self) -> None:
+        """Copy what was added since the last call."""
+        for source in self._sources if self._urls() else ():
+            if source.is_growing:
+                self._pull(source)
+
+    def finish(self, deadline: Deadline, *, is_missing: bool, is_killed: bool = False) -> None:
+        """Copy the rest, and wait for the ends of the applications as long as each source is worth it.
+
+        :param is_missing: whether a log was expected in a directory of this machine, and none was found there
+        """
+        if not (self.is_expected or is_missing) or not (self._urls() or self._history):
+            return
+        is_patient = self.is_expected or self._launch.deploy_mode != "client"
+        until = deadline.within(deadline.seconds_left, leaving=min(_READING_SECONDS, deadline.seconds_left / 4))
+        urls = [url for url in self._urls() if not why_unreadable(url, self._webhdfs_urls)]
+        sources = [source for source in self._sources if not source.is_growing or urls]
+        for position, source in enumerate(sources):
+            # One that has the beginning, and not the end, is late, or its driver was killed: others hardly know more.
+            patience = _BRIEF_SECONDS if self.names else source.patience_seconds
+            if is_killed:
+                patience = min(patience, _KILLED_SECONDS)
+            if self._wait(source, until.within(patience if is_patient else 0.0)):
+                return
+            if is_patient:
+                what = "is without the application's end" if self.names else "has not come"
+                following = f"; next is {sources[position + 1].words}" if position + 1 < len(sources) else ""
+                why = self._trouble and f" ({self._trouble})"
+                self._log.warning("The event log from %s %s%s%s.", source.words, what, why, following)
+        if sources and is_patient:
+            self._collector.counts.add(CUT_OFF)
+
+    def _wait(self, source: Source, until: Deadline) -> bool:
+        """Ask a source until the end has come; once more for what it has, when the time is over."""
+        is_said = False
+        while not self._collector.is_closed:
+            # A program may have begun another application since its log was looked for.
+            if self._pull(source, is_last=source.is_growing or until.seconds_left < _PAUSE_SECONDS):
+                return True
+            if until.seconds_left < _PAUSE_SECONDS:
+                return False
+            if not is_said:
+                self._log.info("Waiting for the event log from %s, up to %d s.", source.words, until.seconds_left)
+            is_said = True
+            time.sleep(_PAUSE_SECONDS)
+        return False
+
+    def _pull(self, source: Source, *, is_last: bool = False) -> bool:
+        before, self.is_asking = self.copies.total, True
+        try:
+            self._trouble = ""
+            return source.pull(is_last=is_last)
+        except Exception as error:
+            self._trouble = words_of(error, is_ours=isinstance(error, SourceError))
+            text = f"{source.words}: {self._trouble}"
+            if text not in self._said:
+                self._said.add(text)
+                self._log.debug("The event log is not read yet from %s", text)
+            return False
+        finally:
+            self.is_asking = False
+            if self.copies.total > before:
+                self._collector.counts.sources.add(source.name)
+
+    def _urls(self) -> list[str]:
+        """Return the directories of logs that can be read from here: of the user, and of the applications."""
+        told = map(remote_directory, self._collector.event_log_directories.values())
+        places = [place for place in self._launch.event_logs if "://" in place]
+        if self._collect != "event_log":
+            places = [place for place in places if local_directory(place) is None]
+        return list(dict.fromkeys([*places, *filter(None, told)]))

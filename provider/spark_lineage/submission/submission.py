@@ -1,0 +1,192 @@
+"""One piece of Spark work seen from outside: what its driver leaves, which status it has, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, Deadline
+from spark_lineage.merge.conclusion import EndFacts, conclude
+from spark_lineage.merge.state import LineageState, utc
+from spark_lineage.merge.transition import StatusReport, StatusSummary, StatusTransition
+from spark_lineage.submission.collector import DirectoryCollector, FollowedEventLogs
+from spark_lineage.submission.event_channel import EventChannel
+from spark_lineage.submission.history_log import HistoryLogs
+from spark_lineage.submission.log_mirror import LogMirror
+from spark_lineage.watch.endpoints import endpoints_of
+from spark_lineage.watch.sources import Sources
+from spark_lineage.watch.status_monitor import StatusMonitor
+
+if TYPE_CHECKING:
+    from spark_lineage.launch.driver import Driver
+    from spark_lineage.launch.launch import Launch
+    from spark_lineage.launch.log import Guard
+    from spark_lineage.merge.lineage import TaskState
+    from spark_lineage.settings import Settings
+    from spark_lineage.settings.places import Places
+
+LISTENER = "OpenLineage listener"
+# Between two answers of a driver's UI of which only the progress is news.
+_UI_SECONDS = 20.0
+_LARGEST_EXIT_CODE = 128
+
+
+class Submission:
+    """The inbox, the status and the end of one launch.
+
+    A running task, one that goes on with the driver of an earlier try, and the recovery of a lost try use it. They
+    differ in who calls ``poll``, and in how long ``finish`` may take. ``poll`` and ``finish`` are for one thread.
+
+    :param driver: what is known of the driver, which others learn more of meanwhile
+    :param on_transition: called with each transition of status, in their order, by the thread that brings it
+    :param has_event_log: whether the event log is going to report the SparkJobs, so that the driver is asked late
+    :param is_live: whether this is the task itself: its own event log goes when it was read
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        places: Places,
+        settings: Settings,
+        driver: Driver,
+        guard: Guard,
+        *,
+        on_transition: Callable[[StatusTransition], object] = lambda _: None,
+        has_event_log: bool = False,
+        is_live: bool = True,
+    ) -> None:
+        self.driver = driver
+        self.collector = DirectoryCollector(Path(launch.directory), guard.log)
+        self.collector.source = launch.events_from or "directory"
+        endpoints = endpoints_of(launch, places, guard)
+        self.sources = Sources(endpoints, driver)
+        self.monitor = StatusMonitor(
+            self.sources,
+            self.collector.directory,
+            interval_seconds=settings.poll_interval_seconds,
+            has_event_log=has_event_log,
+            on_transition=on_transition,
+            logger=guard.log,
+        )
+        self.channel = EventChannel(launch, self.sources, guard)
+        self.mirror = LogMirror(
+            launch,
+            settings.collect_log,
+            self.collector,
+            driver=driver,
+            history=HistoryLogs(endpoints) if endpoints.history_server_url else None,
+            webhdfs_urls=endpoints.webhdfs_urls,
+            logger=guard.log,
+        )
+        self.event_logs = FollowedEventLogs(
+            self.collector, self.monitor.report, launch, is_removing=is_live, copies=self.mirror.names
+        )
+        self._guard = guard
+        self._is_live = is_live
+        # What the user wants to be collected elsewhere is not read where the driver says that it logs.
+        self._reads_printed = settings.evidence != "listener" and settings.collect not in {"event_log", "history"}
+
+    def poll(self) -> None:
+        """Pull and fold what is new, and ask for the status when that is due.
+
+        :raises OSError: when a lineage file cannot be read yet
+        """
+        self.channel.poll()
+        try:
+            self.collector.poll()
+        finally:
+            self._observe()
+            self.monitor.write()
+            self.mirror.poll()
+            self.event_logs.poll()
+            self.sources.ui.least_seconds = _UI_SECONDS if self.event_logs.is_followed else 0.0
+
+    def _observe(self) -> None:
+        state = self.collector.state
+        self.driver.learn([*state.applications.values(), *(one.application for one in state.logged.values())])
+        for report in begun_applications(state):
+            self.monitor.report(report)
+        # Before the logs, which may be long.
+        self.monitor.poll()
+        if self._reads_printed:
+            self.event_logs.look_into(self.driver.event_logs, self.driver.logged_ids)
+
+    def finish(self, until: Deadline) -> None:
+        """Pull and fold the rest to the last line, and wait for what comes late as long as each source is worth it.
+
+        :raises OSError: when a lineage file is there and cannot be read; the rest has been read then
+        """
+        self.channel.finish(self.collector, until)
+        try:
+            self.collector.finish()
+        finally:
+            self._observe()
+            self.event_logs.poll()
+            with self._guard("Some lineage may be missing, because an event log is not copied", can_fail=False):
+                if self._may_have_begun:
+                    # Where nobody waits for it, a log lies in a directory of this machine, or it does not.
+                    is_missing = self._is_live and self.event_logs.is_missing
+                    self.mirror.finish(until, is_missing=is_missing, is_killed=self._was_killed)
+            self.event_logs.finish(self._guard)
+
+    @property
+    def _may_have_begun(self) -> bool:
+        """Whether a driver may have run; false where the submission failed."""
+        driver = self.driver
+        if not self._is_live or driver.application_id or driver.driver_id:
+            return True
+        return driver.is_submitted and (self.monitor.is_client or not driver.exit_code)
+
+    @property
+    def _was_killed(self) -> bool:
+        """Whether the driver was killed, or never ran, as its cluster or the exit code of ``spark-submit`` shows it."""
+        if self.monitor.is_client:
+            # Of a shell, a signal is its number and 128.
+            return self.driver.exit_code is not None and not 0 <= self.driver.exit_code <= _LARGEST_EXIT_CODE
+        has_run = any(one.new_status in {"RUNNING", "FINISHED"} for one in self.monitor.transitions("DRIVER"))
+        status = self.monitor.driver_status
+        return status == "KILLED" or (status == "FAILED" and not has_run)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a remote source is being asked, which may hang."""
+        return self.channel.is_asking or self.mirror.is_asking
+
+    @property
+    def application_ids(self) -> set[str]:
+        """The applications that the events or the driver's log name."""
+        ids = self.collector.application_ids
+        return ids | {self.driver.application_id} if self.driver.application_id else ids
+
+    def see_the_end(self, until: Deadline) -> None:
+        """Ask the cluster for its last word."""
+        with self._guard("The timeline may lack its end", can_fail=False):
+            self.monitor.finish(until.within(ANSWER_SECONDS))
+
+    def conclude(self, facts: EndFacts) -> TaskState:
+        """Return how the task ended (M4); ``driver`` of the facts is what the cluster manager says."""
+        monitor = self.monitor
+        has_failed = monitor.has_uncaught_failure()
+        known = replace(facts, driver=monitor.driver_status, has_uncaught_failure=has_failed)
+        return conclude(known, monitor.summary().transitions)
+
+    def summary(self, error: str) -> StatusSummary:
+        """Return what is known of the status, and where to read on."""
+        return self.monitor.summary(error, max(self.application_ids, default=None), self.driver.ui_url)
+
+
+def begun_applications(state: LineageState) -> Iterator[StatusReport]:
+    """The applications whose START has come; their end is not used, because it is always COMPLETE.
+
+    Contexts of one program may share a run, which has the time of the first of them.
+    """
+    first: set[str] = set()
+    for run_id, application_id in sorted(state.applications):
+        run = state.runs.get(run_id)
+        if application_id and run is not None:
+            time = datetime.now(UTC) if run_id in first else utc(run.first)
+            first.add(run_id)
+            yield StatusReport("APPLICATION", application_id, "RUNNING", time, LISTENER)

@@ -1,0 +1,164 @@
+"""A task whose job is over: how it ended, and its lineage, for backends, listeners and the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from spark_lineage.adapters.driver_output import DriverError, LineRedaction
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, BoundedRun
+from spark_lineage.launch.launch import with_application
+from spark_lineage.launch.log import (
+    LineageRequiredError,
+    log_group,
+    log_lineage,
+    log_status,
+    nothing_came,
+    unmet,
+)
+from spark_lineage.merge.conclusion import EndFacts, reported_end
+from spark_lineage.merge.task import task_lineage
+from spark_lineage.merge.transition import ENDED, Status
+from spark_lineage.secrets.redaction import explain_error, redact
+from spark_lineage.submission.declared import add_inlets_and_outlets
+from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES
+from spark_lineage.watch.status_monitor import AIRFLOW, SUBMIT
+
+if TYPE_CHECKING:
+    from spark_lineage.merge.lineage import TaskLineage, TaskState
+    from spark_lineage.task.running import Running
+    from spark_lineage.task.task_events import TaskEvents
+
+_STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED", "ABORT": "KILLED"}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a task with its merged ``lineage``.
+
+    :param error: what ended the task, None where it succeeded
+    :param lacking: why there is no lineage, None where there is
+    """
+
+    running: Running
+    lineage: TaskLineage
+    error: BaseException | None
+    lacking: LineageRequiredError | None
+
+    @classmethod
+    def of(cls, running: Running, error: BaseException | None) -> Ended:
+        """Read to the last line, ask the cluster how the driver ended, and merge; the error gets the driver's words."""
+        prepared, collector = running.prepared, running.submission.collector
+        is_whole = False
+        with running.guard("Some lineage is missing, because a file cannot be read", can_fail=error is None):
+            is_whole = running.read_all()
+            if not is_whole and not prepared.kill.why:
+                collector.counts.add("not read in time")
+                raise TimeoutError("not all was read in time (collect_timeout_seconds), or the lineage directory hangs")
+        add_inlets_and_outlets(collector.state, prepared.context, prepared.started, running.guard)
+        state, reason = _conclude(running, error)
+        if isinstance(error, Exception):
+            explain_error(error, reason)
+        has_actions = prepared.task.settings.granularity != "task"
+        lineage = task_lineage(collector.state, state, naming=prepared.task.naming, has_actions=has_actions)
+        if running.is_injected:
+            lineage = with_application(lineage, running.launch, running.submission.driver.application_id)
+        lineage = structs.replace(lineage, status=running.submission.summary(reason))
+        is_lacking = running.is_injected and is_whole and not (collector.counts.read or collector.state.logged)
+        lacking = LineageRequiredError(_nothing_came(running)) if is_lacking else None
+        return cls(running, lineage, error, lacking)
+
+    def report(self, events: TaskEvents) -> None:
+        """Give the lineage to the backends, the listeners and the log.
+
+        :raises LineageRequiredError: when the task asked for more lineage than there is; its event says so, too
+        """
+        running, lineage, lacking = self.running, self.lineage, self.lacking
+        collector, log = running.submission.collector, running.guard.log
+        required = running.prepared.task.settings.lineage_required
+        failure = self.error or unmet(lineage, lacking, required=required)
+        events.end(lineage, collector.counts, failure, Path(running.launch.directory), str(lacking or ""))
+        if running.notifications is not None:
+            with running.guard("The listeners do not get the lineage", can_fail=False):
+                running.notifications.ended(reported_end(lineage.state, failure), lineage, str(failure or ""))
+        if lineage.status is not None:
+            log_status(lineage.status, log)
+        if not running.is_injected and not collector.state.logged:
+            log.warning("The driver wrote no lineage: it ran without the listener, as is logged above.")
+        elif lacking is None:
+            has_listener = running.injection is not None and running.has_listener
+            log_lineage(lineage, collector.counts, log, running.launch if has_listener else None)
+        elif failure is self.error:
+            log.warning(str(lacking))
+        if failure is not None and failure is not self.error:
+            raise failure
+
+
+def _nothing_came(running: Running) -> str:
+    collector = running.submission.collector
+    return nothing_came(collector.directory, collector.counts, running.launch, has_listener=running.has_listener)
+
+
+def _conclude(running: Running, error: BaseException | None) -> tuple[TaskState, str]:
+    """Return how the task ended (M4), and why its driver failed; both are noted in the timeline."""
+    submission, kill = running.submission, running.prepared.kill
+    monitor, is_client = submission.monitor, running.launch.deploy_mode == "client"
+    exit_code = submission.driver.exit_code if is_client else None
+    submission.see_the_end(kill.deadline)
+    state = submission.conclude(EndFacts(kill.is_asked, exit_code=exit_code, is_succeeded=error is None))
+    reason = _reason(running, state, error)
+    ids = submission.application_ids
+    with running.guard("The timeline may lack its end", can_fail=False):
+        if is_client:
+            detail = "" if exit_code is None else f"exit code {exit_code}"
+            monitor.ended(_STATUS_OF[state], SUBMIT, ids, detail, reason)
+        elif state == "COMPLETE":
+            monitor.ended("FINISHED", AIRFLOW, ids, "the Spark provider saw its end")
+        elif state == "FAIL" and monitor.driver_status not in ENDED:
+            monitor.ended("UNKNOWN", AIRFLOW, ids, "not watched any more", reason)
+        else:
+            monitor.ended(None, AIRFLOW, ids)
+        # Before all that is still to be sent: whoever comes after a kill reads it.
+        monitor.flush(kill.deadline.within(BRIEF_SECONDS))
+    return state, reason
+
+
+def _reason(running: Running, state: TaskState, error: BaseException | None) -> str:
+    """Return why the driver failed, or was killed; empty where it succeeded."""
+    kill, driver, output = running.prepared.kill, running.submission.driver, running.prepared.adapter.error
+    is_client = running.launch.deploy_mode == "client"
+    if kill.is_asked:
+        return f"killed by Airflow ({kill.why})"
+    if driver.process_id is None and is_client and error is not None:
+        # spark-submit could not be started.
+        return str(error)
+    if state == "COMPLETE":
+        return ""
+    reason = output.explain(driver.exit_code) if is_client else running.submission.monitor.driver_error
+    if not reason and driver.exit_code:
+        # What was not submitted, or whose end spark-submit has waited for.
+        reason = output.explain(driver.exit_code)
+    if not is_client:
+        with running.guard("The end of the driver's log is not shown", can_fail=False):
+            reason = _shown_log(running, reason)
+    return reason
+
+
+def _shown_log(running: Running, reason: str) -> str:
+    """Log the end of a remote driver's output, and return why it failed, if the output shows it in time."""
+    seen, texts, log = DriverError(), dict[str, str](), running.guard.log
+    deadline = running.prepared.kill.deadline.within(ANSWER_SECONDS)
+    BoundedRun(lambda: texts.update(running.submission.sources.log_tail()), "spark-lineage-log").wait(deadline)
+    for name, text in dict(texts).items():
+        # Which is cut anywhere.
+        lines = text.splitlines()[1 if len(text.encode()) >= LOG_BYTES else 0 :]
+        redact_line = LineRedaction()
+        for line in lines:
+            seen.feed(line)
+        log_group(f"The end of the driver's log: {name}", map(redact_line, lines[-LOG_LINES:]), log.info)
+    if not texts and (url := running.submission.driver.logs_url):
+        log.debug("The driver's log: %s", redact(url))
+    return seen.explain(None, reason or "the driver failed") if texts else reason

@@ -1,0 +1,251 @@
+"""A task whose job is not submitted yet: all that is looked up once, and what makes it run."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from spark_lineage.inject.installation import PropertiesFileError
+from spark_lineage.inject.preparation import user_properties
+from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
+from spark_lineage.inject.task_injection import TaskInjection, inject_task
+from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
+from spark_lineage.launch.launch import Launch, find_launch, indexed, without_login
+from spark_lineage.launch.log import Guard
+from spark_lineage.launch.retention import remove_if_empty
+from spark_lineage.merge.transition import StatusTransition, report_of
+from spark_lineage.settings.hadoop import resource_managers
+from spark_lineage.settings.places import lineage_directory
+from spark_lineage.submission.declared import declared_lineage
+from spark_lineage.submission.event_channel import route_of
+from spark_lineage.submission.log_mirror import why_not_home
+from spark_lineage.task.running import Running, notifications_of
+from spark_lineage.watch.endpoints import endpoints_of
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
+    from spark_lineage.adapters.spark_submit import SparkSubmitAdapter
+    from spark_lineage.launch.bounded_run import Kill
+    from spark_lineage.merge.lineage import TaskLineage
+    from spark_lineage.settings import Settings
+    from spark_lineage.settings.places import TaskSettings
+    from spark_lineage.task.links import TaskLinks
+    from spark_lineage.task.task_events import TaskEvents
+
+NOTHING_RETURNS = (
+    "No lineage can come back from YARN: no event log is read (%s), and the listener's events stay on the driver's "
+    "host. Set spark.eventLog.enabled=true and a spark.eventLog.dir that webhdfs_url or history_server_url in the "
+    "extra of the Spark connection leads to; or a lineage_dir that all hosts mount, receiver_conn_id or "
+    "collect=driver_log."
+)
+_PARENT_JOB = "spark.openlineage.parentJobName"
+
+
+@dataclass(eq=False)
+class Prepared:
+    """A task with its settings and its operator's hook. One of the methods makes it ``Running``.
+
+    :param external_id_key: by which the Spark provider stores the id of the job
+    :param started: when the task began, aware
+    """
+
+    context: Context
+    task: TaskSettings
+    adapter: SparkSubmitAdapter
+    events: TaskEvents
+    links: TaskLinks
+    kill: Kill
+    guard: Guard
+    external_id_key: str
+    started: datetime
+
+    @property
+    def store(self) -> Any:
+        """Airflow's task state store; None where there is none."""
+        return self.context.get("task_state_store")
+
+    @cached_property
+    def declared(self) -> TaskLineage | None:
+        """The lineage that the DAG declares, which is all that is known at first; None for nothing."""
+        return declared_lineage(self.context, self.started, self.guard)
+
+    def submit(self) -> Running:
+        """Inject lineage into a job that is about to be submitted, and follow it.
+
+        :raises Exception: when that cannot be done: the job runs without lineage
+        """
+        launch, lineage, properties = self._new_launch()
+        route = route_of(launch, self.task.settings, properties.get(TRANSPORT_TYPE, "").strip(), self.guard)
+        if route is not None:
+            launch = structs.replace(
+                launch,
+                events_from=route.events_from,
+                receiver=route.receiver,
+                own_run_id=properties.get(APP_RUN_ID, ""),
+            )
+            lineage = replace(lineage, instead=route.transport)
+        injection = None
+        try:
+            with self.guard("The job runs without lineage"):
+                injection = self._injected(launch, lineage)
+        except BaseException as error:
+            remove_if_empty(Path(launch.directory))
+            if (listeners := notifications_of(self, properties)) is not None:
+                listeners.ended("FAIL", None, str(error))
+                listeners.close(self.task.settings.listener_timeout_seconds)
+            raise
+        log = injection.event_log if injection is not None else None
+        launch = structs.replace(launch, event_logs=log.places if log is not None else ())
+        configuration = properties if injection is None else injection.prepared.conf
+        running = Running(self, launch, configuration, injection=injection, is_new=True)
+        where = f"the driver sends its events to {route.place} (collect={self.task.settings.collect})" if route else ""
+        running.follow("" if injection is None else injection.evidence, where)
+        running.keep()
+        return running
+
+    def reattach(self) -> Running | None:
+        """Take over the job of an earlier try, with the lineage that it has written; None where there is none of it.
+
+        From now on this try has to report its end.
+        """
+        from airflow.providers.openlineage.plugins.macros import lineage_run_id
+
+        launch = find_launch(self.store, self.external_id_key)
+        if launch is None:
+            return None
+        ti = self.context["ti"]
+        ours = {"try_number": ti.try_number, "run_id": str(lineage_run_id(ti)), "is_closed": False}
+        launch = structs.replace(launch, **ours, event_conn_ids=self.task.settings.lineage_conn_id)
+        # What the job was submitted with is nowhere stored, but for what the operator says of it.
+        self.adapter.remember_secrets()
+        running = Running(self, launch, self._submitted_with()[0])
+        with self.guard("The timeline begins with this try", can_fail=False):
+            running.submission.monitor.reattached(launch.external_id or "", launch.try_number)
+        running.follow("the job of an earlier try")
+        running.keep()
+        return running
+
+    def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> Running:
+        """Go on with the job of a task that was deferred.
+
+        :param kept: what ``Running.kept`` has returned
+        :param seen: the transitions that the trigger has seen, as JSON
+        """
+        launch = msgspec.convert(kept["launch"], Launch)
+        self.adapter.remember_secrets()
+        self.adapter.driver.is_submitted, self.adapter.driver.driver_id = True, launch.external_id
+        running = Running(self, launch, self._submitted_with()[0])
+        known, new = (msgspec.convert(one, list[StatusTransition]) for one in (kept["transitions"], seen))
+        running.submission.monitor.resume(launch.external_id or "", known)
+        running.follow("the deferred job (resumed)")
+        for one in new:
+            running.submission.monitor.report(report_of(one))
+        return running
+
+    def _new_launch(self) -> tuple[Launch, LineageProperties, Mapping[str, str]]:
+        """Return a launch of this try, what is injected for it, and the user's own Spark properties.
+
+        Where the lineage directory is one that cannot be used, its own is below the default one, and is never made. The
+        processes of a launch that is going to run on this machine are marked with its id.
+        """
+        context, settings, adapter = self.context, self.task.settings, self.adapter
+        properties, deploy_mode = self._submitted_with()
+        try:
+            lineage = lineage_properties(context, settings)
+        except ValueError:
+            # Whoever injects says so.
+            lineage = lineage_properties(context, replace(settings, lineage_dir=""))
+        master, env = adapter.submitter.master, adapter.submitter.env
+        is_of_yarn = master.startswith("yarn")
+        if deploy_mode == "client" or is_of_yarn:
+            adapter.launch_id = lineage.application_run_id
+        if deploy_mode == "cluster" and is_of_yarn:
+            adapter.tag(lineage.application_run_id, properties.get("spark.yarn.tags", ""))
+        launch = Launch(
+            directory=str(Path(lineage.events_file).parent),
+            application_run_id=lineage.application_run_id,
+            conn_id=self.task.conn_id,
+            master=without_login(master),
+            deploy_mode=deploy_mode,
+            try_number=context["ti"].try_number,
+            run_id=lineage.parent.get("spark.openlineage.parentRunId", ""),
+            host=socket.gethostname(),
+            event_conn_ids=settings.lineage_conn_id,
+            yarn_urls=resource_managers(env) if is_of_yarn else (),
+        )
+        return launch, lineage, properties
+
+    def _submitted_with(self) -> tuple[Mapping[str, str], str]:
+        """Return the user's own Spark properties, and the deploy mode; of a file that cannot be read, nothing."""
+        arguments, submitter = self.adapter.arguments, self.adapter.submitter
+        try:
+            found = user_properties(arguments, submitter)
+        except PropertiesFileError:
+            return arguments.conf, submitter.deploy_mode({})
+        return found.properties, found.deploy_mode
+
+    def _injected(self, launch: Launch, lineage: LineageProperties) -> TaskInjection:
+        settings, endpoints = self.task.settings, endpoints_of(launch, self.task.places, None)
+        has_history = bool(endpoints.history_server_url)
+        injection = inject_task(
+            lineage,
+            settings,
+            self.adapter.arguments,
+            self.adapter.submitter,
+            why_not_home=lambda url: why_not_home(
+                url, settings.collect_log, endpoints.webhdfs_urls, has_history=has_history
+            ),
+            guard=self.guard,
+        )
+        self.adapter.take(injection.prepared)
+        # What a driver leaves in a container of YARN is removed.
+        is_in_container = launch.deploy_mode == "cluster" and launch.master.startswith("yarn")
+        if is_in_container and not (injection.has_event_log or launch.events_from or settings.lineage_dir):
+            log = injection.event_log
+            self.guard.log.warning(NOTHING_RETURNS, log.reason if log is not None else "evidence=listener")
+        return injection
+
+
+def lineage_properties(context: Context, settings: Settings) -> LineageProperties:
+    """Return a new application run of this try, with parent and root as the Airflow OpenLineage provider builds them.
+
+    :raises ValueError: for a lineage directory that the listener cannot write to
+    """
+    # On purpose here: Airflow takes seconds to import, and the command line does without it.
+    from airflow.providers.openlineage import conf
+    from airflow.providers.openlineage.plugins.macros import lineage_job_name
+    from airflow.providers.openlineage.utils.spark import inject_parent_job_information_into_spark_properties
+    from openlineage.client.uuid import generate_new_uuid
+
+    ti = context["ti"]
+    parent = inject_parent_job_information_into_spark_properties({}, context)
+    if settings.map_index_in_job_name:
+        parent[_PARENT_JOB] = indexed(parent[_PARENT_JOB], ti.map_index)
+    application_run_id = str(generate_new_uuid())
+    directory = launch_directory(
+        check_root(lineage_directory(settings)),
+        dag_id=ti.dag_id,
+        run_id=ti.run_id,
+        task_id=ti.task_id,
+        map_index=-1 if ti.map_index is None else ti.map_index,
+        try_number=ti.try_number,
+        application_run_id=application_run_id,
+    )
+    return LineageProperties(
+        events_file=str(directory / EVENTS_FILE),
+        namespace=conf.namespace(),
+        # Not the task's own job name: the application is another job, and would overwrite the task's in a backend.
+        application_name=f"{lineage_job_name(ti)}.spark",
+        application_run_id=application_run_id,
+        parent=parent,
+        tags=settings.lineage_tags,
+    )

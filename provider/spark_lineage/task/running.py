@@ -1,0 +1,300 @@
+"""A task whose job was submitted, by this try or by an earlier one: it is followed until its lineage is merged."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from spark_lineage import add_ons
+from spark_lineage.launch.bounded_run import (
+    AFTER_READING_SECONDS,
+    ANSWER_SECONDS,
+    BRIEF_SECONDS,
+    LINEAGE_FILES,
+    BoundedRun,
+    Deadline,
+)
+from spark_lineage.launch.directory import LAUNCH_FILE, root_of
+from spark_lineage.launch.launch import Launch, redacted, storable, store_launch
+from spark_lineage.launch.log import log_trouble
+from spark_lineage.launch.retention import clean_up, remove_if_empty
+from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
+from spark_lineage.submission.submission import Submission
+from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, job_url
+from spark_lineage.task.tracking import Tracking
+
+if TYPE_CHECKING:
+    from spark_lineage.inject.task_injection import TaskInjection
+    from spark_lineage.merge.lineage import TaskState
+    from spark_lineage.task.prepared import Prepared
+
+# For what is there to be read at once, however late it is; and for a line that is just being folded.
+_AT_LEAST_SECONDS, _LINE_SECONDS = 0.5, 0.3
+
+log = logging.getLogger(__name__)
+
+
+class Running:
+    """A task and its ``submission``, which one thread follows from ``follow`` on; ``launch`` is kept on disk.
+
+    :param configuration: the Spark properties of the job, as they are, for listeners
+    :param injection: what was injected into the job; None where that failed, or an earlier try did it
+    :param is_new: whether this try submits the job
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        launch: Launch,
+        configuration: Mapping[str, str],
+        *,
+        injection: TaskInjection | None = None,
+        is_new: bool = False,
+    ) -> None:
+        task, self.guard = prepared.task, prepared.guard
+        self.launch = launch
+        self.injection = injection
+        self.has_listener = injection.prepared.has_listener if injection is not None else not is_new
+        self.is_injected = injection is not None or not is_new
+        """Whether the driver has to write lineage; else the log says why not."""
+        self._is_new = is_new
+        self.prepared = prepared
+        self._settings = task.settings
+        self.notifications = notifications_of(prepared, configuration)
+        prepared.adapter.driver.driver_id = prepared.adapter.driver.driver_id or launch.external_id
+        self.submission = Submission(
+            launch,
+            task.places,
+            task.settings,
+            prepared.adapter.driver,
+            self.guard,
+            on_transition=self._on_transition,
+            has_event_log=injection is not None and injection.has_event_log,
+        )
+        self._links = prepared.links
+        with self.guard("The task has no link to its job", can_fail=False):
+            is_indexed = task.settings.map_index_in_job_name
+            url = job_url(task.settings.lineage_url, prepared.context["ti"], is_map_index_in_name=is_indexed)
+            self._links.show(JOB, url)
+            self._links.push()
+        self._tracking = Tracking(
+            task.settings.tracking_interval_seconds,
+            naming=task.naming,
+            send=prepared.events.go_on,
+            status=self.submission.monitor.summary,
+            guard=self.guard,
+        )
+        # At the end, for what lies elsewhere.
+        self._until = Deadline()
+        self._is_ending, self._has_looked = threading.Event(), threading.Event()
+        self._is_cleaning_up = True
+        self._following: BoundedRun | None = None
+
+    def _on_transition(self, transition: StatusTransition) -> None:
+        self.guard.log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)
+        if self.notifications is not None:
+            self.notifications.changed(transition)
+
+    def follow(self, evidence: str, route: str = "") -> None:
+        """Begin to follow the submission, and log where its lineage comes from.
+
+        :param evidence: the sources of the lineage; nothing is logged where it is empty
+        :param route: where the driver sends its events, empty for the lineage directory
+        """
+        if evidence:
+            where = filter(None, (self.launch.directory, route, self.submission.mirror.described()))
+            self.guard.log.info("Lineage comes from %s, collected in %s", evidence, "; ".join(where))
+        self._following = BoundedRun(self._follow, "spark-lineage-files")
+
+    def _follow(self) -> None:
+        submission = self.submission
+        self._clean_up()
+        while not self._is_ending.wait(self._settings.poll_interval_seconds):
+            try:
+                submission.poll()
+                self.learnt()
+                self._tracking.report(submission.collector, is_logged=submission.event_logs.is_followed)
+                self._clean_up()
+            except OSError as error:
+                log.debug("Lineage files cannot be read yet: %s", error)
+            except Exception as error:
+                log_trouble(log, "The lineage so far is not reported", error)
+            self._has_looked.set()
+        if not submission.collector.is_closed:
+            submission.finish(self._until)
+
+    def _clean_up(self) -> None:
+        """Remove old lineage files; the rest of them is for after the next poll, or for the next job."""
+        is_cleaning_up, self._is_cleaning_up = self._is_cleaning_up, False
+        if not is_cleaning_up:
+            return
+        with self.guard("Old lineage files are not removed", can_fail=False):
+            directory = Path(self.launch.directory)
+            # Where others clean up: of a job that is waited for, nothing may have changed for days.
+            with suppress(FileNotFoundError):
+                os.utime(directory / LAUNCH_FILE)
+            time = Deadline(self._settings.poll_interval_seconds)
+            clean_up(
+                root_of(directory),
+                self._settings.retention_days,
+                keep=directory,
+                is_over=lambda: self._is_ending.is_set() or not time.seconds_left,
+            )
+            # Not again where all was gone through, or that failed.
+            self._is_cleaning_up = not time.seconds_left
+
+    def keep(self, **changes: Any) -> None:
+        """Change the launch, and keep it for a later process."""
+        self.launch = structs.replace(self.launch, **changes)
+        with self.guard("A retry will not find the lineage of this job", can_fail=False):
+            store_launch(self.prepared.store, self.launch)
+
+    # What the adapter calls in the task's own thread (``spark_submit.Observer``).
+
+    def started(self, process_id: int) -> None:
+        """Learn that spark-submit runs."""
+        self.keep(process_id=process_id)
+        if self.launch.deploy_mode == "client":
+            self.submission.monitor.submitted(f"{self.launch.host}:{process_id}")
+
+    def submitted(self, external_id: str) -> None:
+        """Learn the id by which the Spark provider finds the running job again."""
+        self.learnt()
+        self.keep(external_id=external_id)
+        self.submission.monitor.submitted(external_id)
+
+    def learnt(self, *, is_over: bool = False) -> None:
+        """Show the links that are known by now; any thread may."""
+        pages = self.submission.sources.linked(StatusSummary(), self.submission.driver.application_id)
+        self._links.show(UI, "" if is_over else pages.ui_url)
+        self._links.show(HISTORY, pages.history_url if is_over else None)
+        self._links.show(MANAGER, pages.manager_url)
+        self._links.show(DRIVER_LOG, pages.logs_url)
+
+    def waiting(self) -> None:
+        """Push the links that are new."""
+        self._links.push()
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the cluster manager says that the driver has succeeded."""
+        return self.submission.monitor.driver_status == "FINISHED"
+
+    # A task that a trigger waits for.
+
+    def look(self) -> None:
+        """Wait until what is there was read; a RUNNING event of it is on its way then."""
+        self._tracking.repeat()
+        self._has_looked.wait(self._settings.collect_timeout_seconds)
+
+    def kept(self) -> dict[str, Any]:
+        """Return what the resuming process needs besides the launch, as JSON."""
+        transitions = [redacted(one) for one in self.submission.monitor.summary().transitions]
+        return {"launch": storable(self.launch), "transitions": msgspec.to_builtins(transitions)}
+
+    def suspend(self) -> None:
+        """Stop following a job that goes on: another process does."""
+        with self.guard("The threads that watch the job do not end", can_fail=False):
+            self.submission.collector.close()
+            self._is_ending.set()
+            self.submission.monitor.stop()
+            self.submission.monitor.flush(BRIEF_SECONDS)
+            if self.notifications is not None:
+                self.notifications.close(self._settings.listener_timeout_seconds)
+        self._tidy()
+
+    # The end.
+
+    def has_driver_ended(self) -> bool:
+        """Whether the driver has ended by itself; in client mode its process says that."""
+        if self.launch.deploy_mode == "client":
+            return self.prepared.adapter.has_driver_ended
+        return self.submission.monitor.driver_status in ENDED
+
+    def read_all(self) -> bool:
+        """Read to the last line, as long as the setting and a kill allow, and return whether there was time for that.
+
+        Nothing more is collected afterwards.
+
+        :raises OSError: when a lineage file is there and cannot be read; the rest has been read then
+        """
+        kill = self.prepared.kill
+        is_whole = False
+        try:
+            is_whole = self._read(kill.deadline)
+        finally:
+            if not self._tracking.stop(kill.deadline.within(ANSWER_SECONDS).seconds_left):
+                self.guard.log.warning("The backend has not taken a RUNNING event yet: it may come after the last one.")
+        if missing := self.submission.event_logs.missing:
+            text = (
+                "No event log was found of %s: the program has turned it off, or writes one of its own on another "
+                "file system. Some lineage may be missing."
+            )
+            self.guard.log.debug(text, ", ".join(sorted(missing)))
+        if not is_whole and kill.why:
+            text = "Some lineage may be missing: the task is being killed, and there was no time to read all."
+            self.guard.log.warning(text)
+        return is_whole
+
+    def _read(self, deadline: Deadline) -> bool:
+        def until(seconds: float) -> Deadline:
+            return deadline.within(seconds, leaving=AFTER_READING_SECONDS, at_least=_AT_LEAST_SECONDS)
+
+        seconds, collector = self._settings.collect_timeout_seconds, self.submission.collector
+        everything, answer = until(seconds), until(min(seconds, LINEAGE_FILES.seconds_left))
+        self._until = everything
+        self._is_ending.set()
+        reading = self._following or BoundedRun(self._follow, "spark-lineage-files")
+        # What is slow has all the time, and what hangs has not.
+        probe = BoundedRun(collector.directory.exists, "spark-lineage-files")
+        try:
+            is_whole = probe.wait(answer) and reading.wait(everything)
+        finally:
+            # Also where the task's own time is over.
+            collector.close()
+        # It may be in the middle of a line; or its file hangs, and so may all others there.
+        if not is_whole and not reading.wait(_LINE_SECONDS) and not self.submission.is_asking:
+            LINEAGE_FILES.hangs(reading)
+        return is_whole
+
+    def close(self, state: TaskState, failure: BaseException | None) -> None:
+        """Stop watching, and wait for the listeners; those that do not know the end yet get it."""
+        deadline, monitor = self.prepared.kill.deadline, self.submission.monitor
+        monitor.stop()
+        monitor.flush(deadline.within(BRIEF_SECONDS))
+        self.learnt(is_over=True)
+        self._links.push()
+        if self.notifications is not None:
+            with self.guard("Listeners may have missed events", can_fail=False):
+                at_most = deadline.within(self._settings.listener_timeout_seconds).seconds_left
+                self.notifications.ended(state, None, str(failure or ""))
+                self.notifications.close(at_most)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        with self.guard("Files of the submission are not removed", can_fail=False):
+            if self.injection is not None:
+                self.injection.tidy()
+            if self._is_new:
+                # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
+                remove_if_empty(Path(self.launch.directory))
+
+
+def notifications_of(prepared: Prepared, configuration: Mapping[str, str]) -> Any:
+    """Report the job to the listeners, if the settings name any; return what reports the rest, None for nobody."""
+    if not prepared.task.settings.lineage_listeners:
+        return None
+    with prepared.guard("The listeners get no events of the job", can_fail=False):
+        if (listeners := add_ons.part("listeners")) is not None:
+            return listeners.Notifications.of_task(
+                prepared.context, prepared.task, configuration, prepared.declared, prepared.guard.log
+            )
+    return None

@@ -1,0 +1,103 @@
+"""What the hook writes to the log: its own words, and the driver's lines."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from spark_lineage.adapters.driver_output import LineRedaction, RedactedLog
+from spark_lineage.secrets import registered_secrets as own_secrets
+
+masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
+IDS = [
+    "INFO YarnClientImpl: Submitted application application_1706702400000_0042",
+    "INFO ClientEndpoint: Driver successfully submitted as driver-20240131120000-0001",
+    "\t pod name: nightly-0a1b2c3d-driver",
+    "INFO LoggingPodStatusWatcherImpl: submission ID spark:nightly-0a1b-driver is done",
+    "\t labels: spark-app-selector -> spark-0a1b2c3d4e5f, spark-role -> driver",
+    "\t Exit code: 137",
+]
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays() -> Iterator[None]:
+    yield
+    masker.reset_secrets_masker()
+    own_secrets.use_patterns(())
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[RedactedLog]:
+    with caplog.at_level(logging.DEBUG):
+        yield RedactedLog(logging.getLogger("hook"))
+
+
+@pytest.mark.parametrize("line", IDS)
+@pytest.mark.parametrize("pattern", [r"\d+", "[a-z]+", ".", "application_.*"])
+def test_a_pattern_cannot_hide_the_ids_by_which_the_hook_finds_the_job(line: str, pattern: str) -> None:
+    from spark_lineage.adapters.driver_output import _READ_BY_HOOK
+
+    own_secrets.use_patterns([pattern])
+    masked = LineRedaction()(line)
+    assert _READ_BY_HOOK.findall(masked) == _READ_BY_HOOK.findall(line)
+
+
+@pytest.mark.parametrize("word", ["application", "driver", "spark", "nightly"])
+def test_a_registered_common_word_cannot_hide_them_either(word: str) -> None:
+    masker.mask_secret(word)
+    redact_line = LineRedaction()
+    assert [redact_line(line) for line in IDS] == IDS
+
+
+def test_the_lines_of_a_private_key_go() -> None:
+    lines = ["-----BEGIN PRIVATE KEY-----\n", "aHVudGVyMg==\n", "-----END PRIVATE KEY-----\n", "aHVudGVyMg==\n"]
+    redact_line = LineRedaction()
+    assert [redact_line(line) for line in lines][1] == "***\n"
+    assert redact_line("a line\n") == "a line\n"
+
+
+def test_the_lines_of_a_private_key_go_with_what_a_logger_puts_before_each() -> None:
+    key = ["-----BEGIN PRIVATE KEY-----", "aHVudGVyMg==", "aHVudGVyMg==", "-----END PRIVATE KEY-----"]
+    redact_line = LineRedaction()
+    lines = [f"24/01/31 12:00:0{second} INFO Job: {line}\n" for second, line in enumerate(key)]
+    assert [redact_line(line) for line in lines][1:3] == ["***\n", "***\n"]
+    report = "24/01/31 12:00:09 INFO Client: Application report for application_1_0001 (state: RUNNING)\n"
+    assert redact_line(report) == report
+
+
+def test_whatever_the_hook_says_is_masked(log: RedactedLog, caplog: pytest.LogCaptureFixture) -> None:
+    masker.mask_secret("Zx9!q2")
+    log.debug(["curl", "--password", "hunter2", "http://me:hunter2@master:6066"])
+    log.debug("Poll cmd: %s", ["spark-submit", "--conf", "spark.x.secret=hunter2"])
+    log.warning("Exited with %d: %s", 3, "mysql -u me --password=hunter2 Zx9!q2")
+    log.warning("raised an exception: %s", ValueError("password=hunter2"))
+    log.log(logging.INFO, "a %s", "token=hunter2")
+    log.info("100% of password=hunter2 %s")
+    log.info("50%% of %d", "no number, Zx9!q2")
+    error = ValueError("password=hunter2")
+    try:
+        raise error
+    except ValueError:
+        log.exception("It failed")
+    assert "hunter2" not in caplog.text
+    assert "Zx9!q2" not in caplog.text
+    assert [record.getMessage() for record in caplog.records][1:6] == [
+        "Poll cmd: ['spark-submit', '--conf', 'spark.x.secret=***']",
+        "Exited with 3: mysql -u me --password=*** ***",
+        "raised an exception: password=***",
+        "a token=***",
+        "100% of password=*** %s",
+    ]
+
+
+def test_a_line_that_was_masked_is_passed_on_as_it_is(log: RedactedLog, caplog: pytest.LogCaptureFixture) -> None:
+    log.masked_line = "token=hunter2"
+    log.info("token=hunter2")
+    assert caplog.messages == ["token=hunter2"]
+
+
+def test_all_else_of_the_logger_is_there(log: RedactedLog) -> None:
+    assert log.name == "hook"
+    assert log.isEnabledFor(logging.DEBUG)
