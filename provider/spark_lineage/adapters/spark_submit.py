@@ -398,6 +398,12 @@ def master_of(hook: Any) -> str:
     return str(hook._connection["master"])
 
 
+def is_followed(operator: Any, hook: Any) -> bool:
+    """Whether the provider, or a trigger, may follow a driver in a cluster after spark-submit has ended."""
+    is_elsewhere = is_yarn_cluster(hook) or master_of(hook).startswith("k8s")
+    return is_elsewhere or bool(getattr(operator, "deferrable", False))
+
+
 def is_yarn_cluster(hook: Any) -> bool:
     """Whether the driver is going to run in a container of YARN."""
     return bool(getattr(hook, "_is_yarn_cluster_mode", False))

@@ -12,29 +12,34 @@ from pathlib import Path
 
 from spark_lineage.deliver.spool import TERMINAL, Outgoing, SpoolError
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.directory import RUN_EVENTS_FILE, create_private
+from spark_lineage.launch.directory import RUN_EVENTS_FILE
 from spark_lineage.launch.lock import appending
 
 
 @LINEAGE_FILES.bounded
 def append(directory: Path, content: bytes) -> None:
-    """Keep the JSON of an event in the directory of its launch: whole and on disk when this returns, or not at all."""
-    with _appending(directory) as append_line:
-        append_line(content)
+    """Keep the JSON of an event in the directory of its launch: whole and on disk when this returns, or not at all.
+
+    Nothing is kept where there is no such directory.
+    """
+    if directory.is_dir():
+        with _appending(directory) as append_line:
+            append_line(content)
 
 
 @LINEAGE_FILES.bounded
 def append_end(directory: Path, content: bytes) -> bytes:
-    """Keep the end of a run, unless there is one already; return the one that is kept.
+    """Keep the end of a run, unless there is one already; return the one that is kept, or this one.
 
     :raises SpoolError: for what is no event of OpenLineage
     """
-    run_id = Outgoing.of(content).run_id
-    with _appending(directory) as append_line:
-        if (kept := end_of(directory, run_id)) is not None:
-            return kept
-        append_line(content)
-        return content
+    if directory.is_dir():
+        run_id = Outgoing.of(content).run_id
+        with _appending(directory) as append_line:
+            if (kept := end_of(directory, run_id)) is not None:
+                return kept
+            append_line(content)
+    return content
 
 
 @LINEAGE_FILES.bounded
@@ -52,7 +57,6 @@ def end_of(directory: Path, run_id: str) -> bytes | None:
 
 @contextmanager
 def _appending(directory: Path) -> Iterator[Callable[[bytes], None]]:
-    create_private(directory)
     with appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW) as append_line:
         # A new line in JSON is but a space.
         yield lambda content: append_line(content.replace(b"\r", b" ").replace(b"\n", b" "))

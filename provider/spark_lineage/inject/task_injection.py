@@ -43,7 +43,6 @@ from spark_lineage.launch.directory import (
     DECLARE_ARCHIVE,
     EVENT_LOG_DIRECTORY,
     OWN_EVENT_LOGS,
-    PRIVATE_FILE,
     check_root,
     create_private,
     write_new,
@@ -85,12 +84,6 @@ class TaskInjection:
     def is_certain(self) -> bool:
         """Whether the job is certain to have a source of lineage, whatever settings the program has."""
         return self.prepared.has_listener or (self.has_event_log and self.event_log.is_certain)  # type: ignore[union-attr]
-
-    @LINEAGE_FILES.bounded
-    def tidy(self) -> None:
-        """Remove what only the submission needed; raises ``OSError`` when something cannot be removed."""
-        for name in (PRIVATE_FILE, DECLARE_ARCHIVE):
-            (self.directory / name).unlink(missing_ok=True)
 
 
 def inject_task(

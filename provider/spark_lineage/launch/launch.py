@@ -83,9 +83,13 @@ def store_launch(store: Any, launch: Launch) -> None:
     :raises OSError: when the file cannot be written
     """
     file = Path(launch.directory, LAUNCH_FILE)
-    try:
-        if LINEAGE_FILES.use(file.parent.is_dir):
+
+    def write() -> None:
+        if file.parent.is_dir():
             replace_private(file, msgspec.json.encode(launch))
+
+    try:
+        LINEAGE_FILES.use(write)
     finally:
         if store is not None:
             store.set(STORE_KEY, storable(launch))

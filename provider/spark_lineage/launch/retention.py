@@ -83,6 +83,16 @@ def clean_up(root: Path, retention_days: float, *, keep: Path, is_over: Callable
 
 
 @LINEAGE_FILES.bounded
+def remove_submitted(directory: Path) -> None:
+    """Remove what only the submission of a launch needed, and its directory if that is empty.
+
+    :raises OSError: when something cannot be removed
+    """
+    for name in (PRIVATE_FILE, DECLARE_ARCHIVE):
+        (directory / name).unlink(missing_ok=True)
+    remove_if_empty(directory)
+
+
 def remove_if_empty(directory: Path) -> None:
     """Remove the directory of a launch, and those above it up to the lineage directory, as far as they are empty."""
     with suppress(OSError), ExitStack() as stack:

@@ -83,9 +83,8 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
         content = kept_events.end_of(directory, launch.run_id)
     if content is None:
         content = made = _made_now(lost, recovered, settings, airflow, has_lineage=wanted.has_lineage)
-        if directory.is_dir():
-            with guard("The event cannot be sent again later"):
-                content = kept_events.append_end(directory, content)
+        with guard("The event cannot be sent again later"):
+            content = kept_events.append_end(directory, content)
     event = restore(content)
     event_type = event.eventType.value if event.eventType is not None else lineage.state
     if content != made and event.eventType is RunState.ABORT:

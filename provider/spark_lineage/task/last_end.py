@@ -55,27 +55,18 @@ def keep_end(file: Path, content: bytes) -> None:
 
 
 @LINEAGE_FILES.bounded
-def read_end(file: Path) -> LastEnd | None:
-    """Return what was kept, None where there is nothing."""
-    try:
-        return msgspec.json.decode(read_small(file), type=LastEnd)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None
+def last_end(settings: Settings, task: Any) -> tuple[Path, LastEnd | None]:
+    """Return where the end of a task is kept, as long as it submits what it does now, and what a START repeats of it.
 
-
-@LINEAGE_FILES.bounded
-def file_of(settings: Settings, task: Any) -> Path:
-    """Return where the end of a task is kept, as long as it submits what it does now."""
+    That are the inputs, and a stream's outputs; None where nothing is kept.
+    """
     name = f"{encoded(f'{task.dag_id}/{task.task_id}')}-{submission_digest(task)[:32]}.json"
-    return Path(lineage_directory(settings), LAST_ENDS_DIRECTORY, name)
-
-
-def repeated(file: Path) -> LastEnd | None:
-    """Return the datasets that a START repeats: the inputs, and a stream's outputs; None for none."""
-    end = read_end(file)
-    if end is None or end.is_streaming:
-        return end
-    return LastEnd(end.is_streaming, end.inputs, [])
+    file = Path(lineage_directory(settings), LAST_ENDS_DIRECTORY, name)
+    try:
+        end = msgspec.json.decode(read_small(file), type=LastEnd)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return file, None
+    return file, end if end.is_streaming else LastEnd(end.is_streaming, end.inputs, [])
 
 
 def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> OperatorLineage[Any, Any]:
@@ -110,7 +101,7 @@ def lineage_at_start(
     with Guard(lambda: False, logger)("START names no datasets", can_fail=False):
         settled.settle()
         settings = settled.settings
-        end = repeated(file_of(settings, task))
+        _, end = last_end(settings, task)
         details = JobDetails.of(settings, task, task_instance)
         facets = details.facets(is_streaming=end is not None and end.is_streaming)
         return with_last_end(OperatorLineage(job_facets=facets), end)

@@ -20,9 +20,8 @@ from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
 from spark_lineage.launch.launch import Launch, find_launch, indexed, without_login
 from spark_lineage.launch.log import Guard
-from spark_lineage.launch.retention import remove_if_empty
+from spark_lineage.launch.retention import remove_submitted
 from spark_lineage.merge.transition import StatusTransition, report_of
-from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import lineage_directory
 from spark_lineage.submission.declared import declared_lineage
 from spark_lineage.submission.event_channel import route_of
@@ -98,7 +97,7 @@ class Prepared:
             with self.guard("The job runs without lineage"):
                 injection = self._injected(launch, lineage)
         except BaseException as error:
-            remove_if_empty(Path(launch.directory))
+            remove_submitted(Path(launch.directory))
             if (listeners := notifications_of(self, properties)) is not None:
                 listeners.ended("FAIL", None, str(error))
                 listeners.close(self.task.settings.listener_timeout_seconds)
@@ -165,11 +164,15 @@ class Prepared:
             # Whoever injects says so.
             lineage = lineage_properties(context, replace(settings, lineage_dir=""))
         master, env = adapter.submitter.master, adapter.submitter.env
-        is_of_yarn = master.startswith("yarn")
-        if deploy_mode == "client" or is_of_yarn:
+        yarn_urls: tuple[str, ...] = ()
+        if master.startswith("yarn"):
+            from spark_lineage.settings.hadoop import resource_managers
+
+            yarn_urls = resource_managers(env)
+            if deploy_mode == "cluster":
+                adapter.tag(lineage.application_run_id, properties.get("spark.yarn.tags", ""))
+        if deploy_mode == "client" or master.startswith("yarn"):
             adapter.launch_id = lineage.application_run_id
-        if deploy_mode == "cluster" and is_of_yarn:
-            adapter.tag(lineage.application_run_id, properties.get("spark.yarn.tags", ""))
         launch = Launch(
             directory=str(Path(lineage.events_file).parent),
             application_run_id=lineage.application_run_id,
@@ -180,7 +183,7 @@ class Prepared:
             run_id=lineage.parent.get("spark.openlineage.parentRunId", ""),
             host=socket.gethostname(),
             event_conn_ids=settings.lineage_conn_id,
-            yarn_urls=resource_managers(env) if is_of_yarn else (),
+            yarn_urls=yarn_urls,
         )
         return launch, lineage, properties
 

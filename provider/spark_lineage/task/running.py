@@ -25,7 +25,7 @@ from spark_lineage.launch.bounded_run import (
 from spark_lineage.launch.directory import LAUNCH_FILE, root_of
 from spark_lineage.launch.launch import Launch, redacted, storable, store_launch
 from spark_lineage.launch.log import log_trouble
-from spark_lineage.launch.retention import clean_up, remove_if_empty
+from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
 from spark_lineage.submission.submission import Submission
 from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, job_url
@@ -280,12 +280,13 @@ class Running:
         self._tidy()
 
     def _tidy(self) -> None:
-        with self.guard("Files of the submission are not removed", can_fail=False):
-            if self.injection is not None:
-                self.injection.tidy()
-            if self._is_new:
-                # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
-                remove_if_empty(Path(self.launch.directory))
+        """Remove what only the submission needed; a driver that wrote nothing leaves nothing.
+
+        One that is still to come makes its directory itself.
+        """
+        if self._is_new:
+            with self.guard("Files of the submission are not removed", can_fail=False):
+                remove_submitted(Path(self.launch.directory))
 
 
 def notifications_of(prepared: Prepared, configuration: Mapping[str, str]) -> Any:

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from spark_lineage.adapters.cluster import follow_driver
-from spark_lineage.adapters.spark_submit import SparkSubmitAdapter, environment, master_of
+from spark_lineage.adapters.spark_submit import SparkSubmitAdapter, environment, is_followed, master_of
 from spark_lineage.launch.bounded_run import (
     AFTER_KILLING_SECONDS,
     AFTER_READING_SECONDS,
@@ -31,7 +30,6 @@ from spark_lineage.launch.log import Guard, LineageRequiredError, Log
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.secrets.redaction import redact_error
-from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import TaskSettings
 from spark_lineage.task.ended import Ended
 from spark_lineage.task.links import TaskLinks
@@ -103,8 +101,11 @@ class LineageSession:
         task, guard = self._task, self._guard
         store = self._context.get("task_state_store")
         with guard("The Spark provider alone follows the driver", can_fail=False):
-            key = self._external_id_key
-            follow_driver(operator, hook, task.places, store=store, external_id_key=key, guard=guard)
+            if is_followed(operator, hook):
+                from spark_lineage.adapters.cluster import follow_driver
+
+                key = self._external_id_key
+                follow_driver(operator, hook, task.places, store=store, external_id_key=key, guard=guard)
         with guard("The job runs without lineage"):
             adapter = SparkSubmitAdapter(
                 hook,
@@ -134,8 +135,7 @@ class LineageSession:
 
     def _begin(self) -> None:
         # Once the launch is kept: its end will be sent even if this process is lost.
-        declared = self._prepared.declared if self._prepared is not None else None
-        self._events.begin(declared)
+        self._events.begin(self._prepared.declared if self._prepared is not None else None)
 
     def polling(self) -> None:
         """Note that the provider waits for a remote driver: its own, or that of an earlier try."""
@@ -160,6 +160,8 @@ class LineageSession:
         if self._running is not None:
             launch, kept = self._running.launch, self._running.kept()
         if not launch.yarn_urls and launch.master.startswith("yarn"):
+            from spark_lineage.settings.hadoop import resource_managers
+
             launch = structs.replace(launch, yarn_urls=resource_managers(environment(hook)))
         launch = structs.replace(launch, external_id=external_id)
         return {**kept, "launch": storable(launch), "links": self._links.urls}

@@ -16,18 +16,17 @@ from spark_lineage.deliver.through_airflow import send_children, task_children
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission, send, transport_words
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, operator_lineage, task_event
-from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, XCOMS, Kill
+from spark_lineage.launch.bounded_run import BRIEF_SECONDS, XCOMS, Kill
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.conclusion import reported_end
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.task.last_end import LastEnd, file_of, keep_end, repeated, with_last_end
+from spark_lineage.task.last_end import LastEnd, keep_end, last_end, with_last_end
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
-    from openlineage.client.event_v2 import RunEvent
 
     from spark_lineage.launch.log import Guard
     from spark_lineage.settings import Settings
@@ -74,8 +73,7 @@ class TaskEvents:
         with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
             self._provider = "" if self._is_silent else transport_words()
         with guard("The next START repeats no datasets", can_fail=False):
-            self._last_end = file_of(settings, context["task"])
-            self._repeated = repeated(self._last_end)
+            self._last_end, self._repeated = last_end(settings, context["task"])
 
     def begin(self, declared: TaskLineage | None) -> None:
         """Send START to the connections, once; the provider has done so already.
@@ -133,9 +131,14 @@ class TaskEvents:
         if counts is not None:
             self.operator_lineage = known
         end, content = reported_end(lineage.state, error), None
+        seconds = self._kill.deadline.within(self._settings.delivery_timeout_seconds).seconds_left
         with self._lock, self._guard("The end of the task is not sent", can_fail=False):
-            content = self._kept(encode(self._event(end, known, str(error or ""))), directory)
-            self._sender.put(content, at_most_seconds=self._delivery_seconds)
+            content = encode(task_event(self._airflow, known, end, self._guard, error=str(error or "")))
+            with self._guard("The end cannot be sent again later", can_fail=False):
+                if directory is not None:
+                    # Where a process that took this one for lost has sent an end, it is that one.
+                    content = kept_events.append_end(directory, content)
+            self._sender.put(content, at_most_seconds=seconds)
             self._types.append(end)
             # Whatever interrupts what comes before this, the end is sent again, with what is known then.
             self._has_ended = True
@@ -146,7 +149,7 @@ class TaskEvents:
                 if (assets := add_ons.part("assets")) is not None:
                     self._asset_count = assets.emit_assets(lineage, self._context, self._guard.log)
         with self._guard("Child runs are not sent", can_fail=False):
-            self._tell_children(lineage, directory)
+            self._send_children(lineage, directory)
         self._last = end, content, why
 
     def deliver(self) -> None:
@@ -154,7 +157,7 @@ class TaskEvents:
 
         After the end of the task, log what was delivered.
         """
-        left = self._sender.deliver(self._delivery_seconds)
+        left = self._sender.deliver(self._kill.deadline.within(self._settings.delivery_timeout_seconds).seconds_left)
         if self._last is None:
             return
         parts = [
@@ -172,15 +175,11 @@ class TaskEvents:
         log("Delivery: %s", "; ".join(filter(None, parts)) or f"none, because {why_not}")
         self._show(*self._last)
 
-    @property
-    def _delivery_seconds(self) -> float:
-        return self._kill.deadline.within(self._settings.delivery_timeout_seconds).seconds_left
-
     def _put(self, event_type: EventType, known: OperatorLineage[Any, Any]) -> bytes | None:
         """Send an event that is not the end; return it, None where it could not be made or the end was sent."""
         content = None
         with self._guard(f"The {event_type} of the task is not sent", can_fail=False):
-            event = self._event(event_type, known)
+            event = task_event(self._airflow, known, event_type, self._guard)
             with self._lock:
                 if self._has_ended:
                     return None
@@ -190,16 +189,6 @@ class TaskEvents:
             self._sender.deliver_meanwhile()
             if event_type == "RUNNING":
                 send(event)
-        return content
-
-    def _event(self, event_type: EventType, known: OperatorLineage[Any, Any], error: str = "") -> RunEvent:
-        return task_event(self._airflow, known, event_type, self._guard, error=error)
-
-    def _kept(self, content: bytes, directory: Path | None) -> bytes:
-        """Return the end that is written down: this one, or that of a process that took this one for lost."""
-        with self._guard("The end cannot be sent again later", can_fail=False):
-            if directory is not None and LINEAGE_FILES.use(directory.is_dir):
-                return kept_events.append_end(directory, content)
         return content
 
     def _show(self, state: EventType, content: bytes | None, why: str = "") -> None:
@@ -223,11 +212,11 @@ class TaskEvents:
         limit, log = int(self._settings.max_event_bytes), self._guard.log
         return operator_lineage(lineage, counts, limit, log, details=self._details, deadline=self._kill.deadline)
 
-    def _tell_children(self, lineage: TaskLineage, directory: Path | None) -> None:
+    def _send_children(self, lineage: TaskLineage, directory: Path | None) -> None:
         events = task_children(lineage, self._settings, self._context["ti"])
         for content in map(encode, events):
             with self._guard("An event cannot be sent again later", can_fail=False):
-                if directory is not None and LINEAGE_FILES.use(directory.is_dir):
+                if directory is not None:
                     kept_events.append(directory, content)
             self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
         seconds = self._kill.deadline.within(_CHILDREN_SECONDS).seconds_left

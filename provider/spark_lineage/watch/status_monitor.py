@@ -184,7 +184,8 @@ class StatusMonitor:
 
     def flush(self, deadline: Deadline | float) -> None:
         """Write down what is new, as long as there is time: the disk may hang."""
-        BoundedRun(self.write, "spark-lineage-files").wait(deadline)
+        if self._unwritten:
+            BoundedRun(self.write, "spark-lineage-files").wait(deadline)
 
     def status(self, subject: Subject, subject_id: str) -> Status | None:
         """Return the present status of an application or a driver."""
