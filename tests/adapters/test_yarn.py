@@ -176,7 +176,7 @@ LOGGED = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "hdfs:///logs"
 def test_yarn_cluster_from_which_nothing_can_come_back_says_so_before_it_is_submitted(
     submit: Callable[..., Any], extra: dict[str, Any], arguments: dict[str, Any], why: str
 ) -> None:
-    outcome = submit(extra=extra, durable=False, collect_timeout_seconds=1, **arguments)
+    outcome = submit(extra=extra, durable=False, lineage_timeout=1, **arguments)
     printed = outcome.printed.split("Spark-Submit cmd:")[0]
     assert ("No lineage can come back from YARN: no event log is read" in printed) == bool(why), printed
     assert why in printed

@@ -35,7 +35,6 @@ FILES = {
             "spark_lineage.launch.directory",
             "spark_lineage.launch.retention",
             "spark_lineage.deliver.kept_events",
-            "spark_lineage.task.task_events",
             "spark_lineage.task.running",
             "spark_lineage.inject.class_archive",
             "spark_lineage.inject.event_log",
@@ -59,7 +58,7 @@ FILES = {
             "spark_lineage.inject.jar",
             "spark_lineage.inject.preparation",
         ),
-        "`task_injection` bounds the preparation, and `jar_timeout_seconds` the jar",
+        "`task_injection` bounds the preparation, and `lineage_timeout` the jar",
     ),
     **dict.fromkeys(
         ("spark_lineage.atlas.sender", "spark_lineage.deliver.file_sender"), "the courier, as of every sender"
@@ -75,7 +74,6 @@ FILES = {
     "spark_lineage.watch.endpoints": "what Kubernetes mounts, and files that the connection names",
     "spark_lineage.http_client": "a folder of certificates, once for each server",
     "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",
-    "spark_lineage.recover.closing": "`closing.close_earlier` bounds it",
     "spark_lineage.listeners.ndjson_listener": "the listener's own thread",
 }
 _METHODS = {

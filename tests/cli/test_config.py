@@ -93,7 +93,7 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
         "evidence": ("listener", of_extra),
         "retention_days": (3.0, of_file),
         "outbox_dir": ("/of/the/environment", "environment variable AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"),
-        "delivery_timeout_seconds": (5.0, "default"),
+        "lineage_timeout": (60.0, "default"),
         "hostnamePattern.prod": ("10\\..*", of_extra),
         "hostnameDefault": ("other", of_file),
         "history_server_url": ("http://history:18080", of_extra),

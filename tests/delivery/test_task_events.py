@@ -160,7 +160,7 @@ def test_a_backend_that_never_answers_holds_the_task_up_for_no_longer_than_it_ma
 ) -> None:
     openlineage_backend.always = Hang()
     began = time.monotonic()
-    outcome = shop.run(lineage=[EVENTS], delivery_timeout_seconds=1)
+    outcome = shop.run(lineage=[EVENTS], lineage_timeout=12)
     assert time.monotonic() - began < 10
     assert outcome.error is None
     assert "wait in the outbox" in outcome.printed
@@ -202,7 +202,7 @@ def test_an_outbox_that_cannot_be_written_costs_no_event_while_the_backend_is_th
 
 
 def test_a_task_that_waits_for_nobody_leaves_its_end_in_the_outbox(shop: Any, openlineage_backend: Any) -> None:
-    outcome = shop.run(lineage=[EVENTS], delivery_timeout_seconds=0)
+    outcome = shop.run(lineage=[EVENTS], lineage_timeout=0)
     assert outcome.error is None
     shop.flush()
     assert types(openlineage_backend) == ["START", "COMPLETE"]

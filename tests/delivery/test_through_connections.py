@@ -49,7 +49,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
 
 
 def sender(outbox: Outbox, *conn_ids: str, seconds: float = 5.0) -> ConnectionSender:
-    settings = Settings(outbox_dir=str(outbox.directory.parent), delivery_timeout_seconds=seconds)
+    settings = Settings(outbox_dir=str(outbox.directory.parent), lineage_timeout=12 * seconds)
     return ConnectionSender(conn_ids, settings, Guard(lambda: False, logging.getLogger(__name__)))
 
 

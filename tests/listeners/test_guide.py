@@ -75,7 +75,7 @@ def test_a_chat_is_told_of_failures(
     package: str, context: ListenerContext, job_events: JobEvents, chat: tuple[str, list[str]]
 ) -> None:
     url, said = chat
-    settings = Settings(lineage_listeners=(f"{package}.chat.ChatListener",), listener_timeout_seconds=60)
+    settings = Settings(lineage_listeners=(f"{package}.chat.ChatListener",), lineage_timeout=720)
     options = {"chat_listener_url": url}
     notifications = Notifications(msgspec.structs.replace(context, options=options), job_events, settings)
     lineage = TaskLineage("FAIL", outputs=(DatasetLineage(DatasetName("file", "/wh/t")),))
@@ -98,7 +98,7 @@ def test_a_factory_is_found(
         CatalogChange("DROP", "TABLE", DatasetName("file", f"/wh/{name}"), name, NOON, is_ignored=is_ignored)
         for name, is_ignored in (("gold.t", False), ("gold.u", True), ("silver.t", False))
     )
-    settings = Settings(lineage_listeners=(f"{package}.drops.drop_listener",), listener_timeout_seconds=60)
+    settings = Settings(lineage_listeners=(f"{package}.drops.drop_listener",), lineage_timeout=720)
     notifications = Notifications(context, job_events, settings)
     for event in job_events.catalog(TaskLineage("COMPLETE", catalog_changes=changes)):
         notifications.put(event)

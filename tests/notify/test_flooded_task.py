@@ -38,7 +38,7 @@ def told(bench: Any, listeners: list[str]) -> tuple[Any, list[dict[str, Any]]]:
         lineage=[EVENTS],
         conf={"spark.eventLog.enabled": "true", "spark.eventLog.dir": str(bench.root / "logs")},
         lineage_listeners=listeners,
-        listener_timeout_seconds=TIMEOUT_SECONDS,
+        lineage_timeout=12 * TIMEOUT_SECONDS,
     )
     assert outcome.error is None, outcome.printed[-3000:]
     return outcome, [json.loads(line) for line in path.read_text().splitlines()]

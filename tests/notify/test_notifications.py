@@ -77,7 +77,7 @@ def story(job_events: JobEvents) -> Story:
 @pytest.fixture
 def opened(context: ListenerContext, job_events: JobEvents) -> Any:
     def opened(listeners: Any = (), seconds: float = GUARD_SECONDS) -> Any:
-        settings = Settings(lineage_listeners=tuple(listeners), listener_timeout_seconds=seconds)
+        settings = Settings(lineage_listeners=tuple(listeners), lineage_timeout=12 * seconds)
         return Notifications(context, job_events, settings)
 
     return opened

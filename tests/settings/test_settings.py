@@ -17,11 +17,10 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "lineage_required": (("true", True), ("complete", "complete"), ("false", False)),
     "lineage_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
     "openlineage_jar": (("/a.jar", "/a.jar"), ("http://b/b.jar", "http://b/b.jar"), ("g:a_{scala}:1", "g:a_{scala}:1")),
-    "jar_timeout_seconds": (("1", 1.0), ("2.5", 2.5), (" 3e2 ", 300.0)),
     "lineage_tags": (("a:1", {"a": "1"}), ("b", {"b": ""}), ('{"c": "3"}', {"c": "3"})),
     "retention_days": (("1", 1.0), ("0.5", 0.5), ("365", 365.0)),
     "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
-    "collect_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
+    "lineage_timeout": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
     "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
     "collect": (("history", "history"), ("directory", "directory"), ("event_log", "event_log")),
     "receiver_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
@@ -31,11 +30,9 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "max_event_bytes": (("1e5", 1e5), ("2", 2.0), ("500000", 5e5)),
     "emit_assets": (("true", True), ("false", False), ("true", True)),
     "lineage_listeners": (("a.B", ("a.B",)), ("a.B; c.D;", ("a.B", "c.D")), (" c.D ", ("c.D",))),
-    "listener_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
     "lineage_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
     "lineage_url": (("http://a/{job}", "http://a/{job}"), ("b", "b"), ("c", "c")),
     "policy_rules": (("tag:a", ("tag:a",)), ("!dag:b_*; conn:c;", ("!dag:b_*", "conn:c")), (" pool:d ", ("pool:d",))),
-    "delivery_timeout_seconds": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
     "outbox_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
     "redaction_patterns": (("A-[0-9]+", ("A-[0-9]+",)), ("a{2,}\n b;c \n", ("a{2,}", "b;c")), ("(?i)d", ("(?i)d",))),
 }
@@ -45,11 +42,10 @@ DEFAULTS = {
     "lineage_required": False,
     "lineage_dir": "",
     "openlineage_jar": "",
-    "jar_timeout_seconds": 120.0,
     "lineage_tags": {},
     "retention_days": 30.0,
     "poll_interval_seconds": 5.0,
-    "collect_timeout_seconds": 60.0,
+    "lineage_timeout": 60.0,
     "tracking_interval_seconds": 3600.0,
     "collect": "auto",
     "receiver_conn_id": "",
@@ -59,23 +55,20 @@ DEFAULTS = {
     "max_event_bytes": 1e6,
     "emit_assets": False,
     "lineage_listeners": (),
-    "listener_timeout_seconds": 5.0,
     "lineage_conn_id": (),
     "lineage_url": "",
     "policy_rules": (),
-    "delivery_timeout_seconds": 5.0,
     "outbox_dir": "",
     "redaction_patterns": (),
 }
 BOOLEANS = ["lineage_enabled", "map_index_in_job_name", "emit_assets"]
 NUMBERS = [
-    "jar_timeout_seconds",
     "retention_days",
     "poll_interval_seconds",
     "tracking_interval_seconds",
     "max_event_bytes",
 ]
-WAITS = ["collect_timeout_seconds", "listener_timeout_seconds", "delivery_timeout_seconds"]
+WAITS = ["lineage_timeout"]
 LISTENERS = ["lineage_listeners"]
 LISTS = ["lineage_conn_id", "redaction_patterns"]
 TEXTS = [

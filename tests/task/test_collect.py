@@ -106,7 +106,7 @@ def test_a_log_that_is_cut_off_is_said_to_be(bench: Any) -> None:
             directory.as_uri(),
             {"history_server_url": url},
             collect="event_log",
-            collect_timeout_seconds=3,
+            lineage_timeout=3,
         )
     assert collection(outcome)["setAside"] == {"event log without its end": 1}
     assert "is without the application's end" in outcome.printed

@@ -32,9 +32,7 @@ HANGS = 'open(os.path.join(here, "..", "hangs"), "w").close()'
 @pytest.mark.parametrize("is_required", [False, True])
 def test_reading_at_the_end_is_over_in_time(bench: Any, is_required: bool) -> None:
     driver_ends_with(bench, HANGS)
-    outcome = bench.run(
-        lineage=[EVENTS], can_hang=True, collect_timeout_seconds=2, lineage_required=is_required, store={}
-    )
+    outcome = bench.run(lineage=[EVENTS], can_hang=True, lineage_timeout=2, lineage_required=is_required, store={})
     assert seconds_of_end(bench) < 2 + REST_SECONDS
     assert (outcome.error is not None) is is_required
     if is_required:
@@ -48,7 +46,7 @@ def test_reading_at_the_end_is_over_in_time(bench: Any, is_required: bool) -> No
 
 def test_what_was_read_before_is_told(bench: Any) -> None:
     driver_ends_with(bench, f"time.sleep(2); {HANGS}")
-    outcome = bench.run(lineage=[EVENTS], can_hang=True, collect_timeout_seconds=1, poll_interval_seconds=0.1)
+    outcome = bench.run(lineage=[EVENTS], can_hang=True, lineage_timeout=1, poll_interval_seconds=0.1)
     assert outcome.error is None
     assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
     assert seconds_of_end(bench) < 1 + REST_SECONDS
@@ -71,7 +69,7 @@ def test_a_share_that_hangs_while_the_job_runs_holds_it_up_for_a_moment(bench: A
     # It does not look into the directory: it would hang there, too.
     text = fake.read_text().replace("told = {", f"{HANGS}\ntold = {{", 1).replace("if location and", "if False and")
     fake.write_text(text)
-    outcome = bench.run(can_hang=True, log=["driver-20260101000000-0001", "done"], collect_timeout_seconds=1, store={})
+    outcome = bench.run(can_hang=True, log=["driver-20260101000000-0001", "done"], lineage_timeout=1, store={})
     assert outcome.error is None
     assert "done" in outcome.printed
     assert seconds_of_end(bench) < FILE_SECONDS + 1 + REST_SECONDS

@@ -176,7 +176,7 @@ def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str]) 
         },
         tags={},
     )
-    injected = prepare(user, submitter, Settings(jar_timeout_seconds=LIMIT_SECONDS), lineage).arguments
+    injected = prepare(user, submitter, Settings(lineage_timeout=LIMIT_SECONDS), lineage).arguments
     own = {"spark.eventLog.dir": f"file://{home / 'eventlog'}", "spark.eventLog.rolling.enabled": "false"}
     traced = {**inject_event_log(injected.conf, {}, str(home), deploy_mode="client").conf, **own}
     command = ["spark-submit", "--master", MASTER]

@@ -44,7 +44,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
     :param retention_days: how long lineage files are kept after they were last written to
     :param poll_interval_seconds: how often new lineage is read, and the status polled, while the job runs
-    :param collect_timeout_seconds: how long the task waits at its end until its lineage is read (default 60)
+    :param lineage_timeout: seconds that the task waits at its end until its lineage is read (default 60), and a twelfth
+        of it each for all backends and for all listeners together; what backends have not taken stays in the outbox
     :param collect: where the event log is read: ``directory``, ``event_log`` (where Spark writes it), ``history`` (the
         History Server), or ``auto`` (default): the first that works; ``receiver``, ``driver_log``: as ``auto``, and
         the listener's events come over HTTP, or from the driver's log
@@ -57,11 +58,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param emit_assets: whether the written outputs become Airflow asset events, which trigger DAGs (default False)
     :param lineage_listeners: class paths, as a list or as text with semicolons, of listeners that get the job, its
         status, and each change of a catalog
-    :param listener_timeout_seconds: how long the task waits at its end for all listeners together (default 5)
     :param lineage_conn_id: the connection of type ``openlineage`` or ``atlas`` that the events of the task are sent to,
         or several, as a list or as text with semicolons (templated); without one, the OpenLineage provider sends them
-    :param delivery_timeout_seconds: how long the task waits at its end for the backends (default 5); the rest of the
-        events stays in the outbox
     :param deferrable: whether a trigger waits for a driver that runs in a cluster, without a worker
     """
 
@@ -91,7 +89,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         lineage_tags: Mapping[str, str] | Sequence[str] | str | None = None,
         retention_days: float | None = None,
         poll_interval_seconds: float | None = None,
-        collect_timeout_seconds: float | None = None,
+        lineage_timeout: float | None = None,
         collect: str | None = None,
         tracking_interval_seconds: float | None = None,
         evidence: str | None = None,
@@ -100,9 +98,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         max_event_bytes: int | None = None,
         emit_assets: bool | None = None,
         lineage_listeners: Sequence[str] | str | None = None,
-        listener_timeout_seconds: float | None = None,
         lineage_conn_id: str | Sequence[str] | None = None,
-        delivery_timeout_seconds: float | None = None,
         deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
         **kwargs: Any,
     ) -> None:
@@ -115,7 +111,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.lineage_tags = lineage_tags
         self.retention_days = retention_days
         self.poll_interval_seconds = poll_interval_seconds
-        self.collect_timeout_seconds = collect_timeout_seconds
+        self.lineage_timeout = lineage_timeout
         self.collect = collect
         self.tracking_interval_seconds = tracking_interval_seconds
         self.evidence = evidence
@@ -124,9 +120,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.max_event_bytes = max_event_bytes
         self.emit_assets = emit_assets
         self.lineage_listeners = lineage_listeners
-        self.listener_timeout_seconds = listener_timeout_seconds
         self.lineage_conn_id = lineage_conn_id
-        self.delivery_timeout_seconds = delivery_timeout_seconds
 
     def execute(self, context: Context) -> Any:
         """Submit the job as ``SparkSubmitOperator`` does, within a lineage session; what a subclass returns is kept."""

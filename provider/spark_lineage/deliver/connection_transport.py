@@ -45,7 +45,7 @@ class ConnectionConfig(Config):
 
 
 class ConnectionTransport(Transport):
-    """Puts each event into the outbox, then delivers what waits there, within ``delivery_timeout_seconds``.
+    """Puts each event into the outbox, then delivers what waits there, within a twelfth of ``lineage_timeout``.
 
     For our tasks the event has what the provider cannot express: ABORT, STREAMING, the tags of the task. The
     connection is read for each event, so that it may be changed at any time; while it cannot be read, events wait.
@@ -63,7 +63,7 @@ class ConnectionTransport(Transport):
             _log.info("The end of a lost task follows from its driver and the cluster.")
             return
         settings = section_settings(_log)
-        seconds = settings.delivery_timeout_seconds
+        seconds = settings.brief_seconds
         if Kill.of_process is not None:
             seconds = Kill.of_process.deadline.within(seconds).seconds_left
         guard = Guard(lambda: False, _log)

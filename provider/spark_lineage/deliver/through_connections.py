@@ -48,7 +48,7 @@ class _Destination:
 class ConnectionSender:
     """Keeps events for the destinations of some connections, and has them delivered; from any thread.
 
-    No wait is longer than ``delivery_timeout_seconds``. Trouble is logged.
+    No wait is longer than a twelfth of ``lineage_timeout``. Trouble is logged.
 
     :param is_for_provider: whether the events are those that the OpenLineage provider of Airflow sends
     """
@@ -60,7 +60,7 @@ class ConnectionSender:
         self._known: dict[str, _Destination] = {}
         # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
         self._unread = list(conn_ids)
-        self._seconds_left = settings.delivery_timeout_seconds
+        self._seconds_left = settings.brief_seconds
         self._guard, self._log = guard, guard.log
         # A path that cannot be used is found now, and only where there is something to send.
         self._outbox = Outbox(outbox_directory(settings.outbox_dir) if self._unread else Path())

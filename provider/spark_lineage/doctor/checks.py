@@ -43,7 +43,7 @@ def checks_for(setup: Setup) -> tuple[Check, ...]:
         Check("java", check_java),
         Check("spark", check_spark),
         Check("spark properties", check_spark_properties),
-        Check("listener jar", check_jar, setup.settings.jar_timeout_seconds + 10.0),
+        Check("listener jar", check_jar, setup.settings.jar_seconds + 10.0),
         Check("lineage directory", check_lineage_directory),
         Check("status endpoints", check_status_endpoints, _ENDPOINTS * _ANSWER_SECONDS),
         Check("airflow openlineage", check_airflow_openlineage),

@@ -166,7 +166,7 @@ def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]
         cache_dir=jar_cache(submitter.env),
         repositories=[*submitter.repositories, *split(properties.get(_REPOSITORIES, ""))],
         default_repository=submitter.env.get("DEFAULT_ARTIFACT_REPOSITORY"),
-        timeout_seconds=None if settings.evidence == "auto" else settings.jar_timeout_seconds,
+        timeout_seconds=None if settings.evidence == "auto" else settings.jar_seconds,
     )
 
 

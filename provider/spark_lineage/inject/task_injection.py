@@ -156,7 +156,7 @@ class _Task:
 
     def injected(self, settings: Settings) -> tuple[TaskInjection, str]:
         """Return the submission with the available evidence, and why a wanted listener is missing."""
-        downloading = settings.jar_timeout_seconds if settings.evidence in ("both", "listener") else 0.0
+        downloading = settings.jar_seconds if settings.evidence in ("both", "listener") else 0.0
         preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
         prepared, why_not = preparing.use(lambda: self._prepared(settings))
         injected = TaskInjection(prepared, Path(self.lineage.events_file).parent)

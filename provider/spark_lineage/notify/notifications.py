@@ -35,7 +35,7 @@ class Notifications:
     def __init__(self, context: ListenerContext, events: JobEvents, settings: Settings) -> None:
         self._log = context.logger
         self._events = events
-        self._timeout_seconds = settings.listener_timeout_seconds
+        self._timeout_seconds = settings.brief_seconds
         self._deliveries = list(_deliveries(settings.lineage_listeners, context))
         self._has_ended = False
         self._job_type: JobType | None = None
@@ -105,7 +105,7 @@ class Notifications:
         return self._counts
 
     def _report(self, counts: DeliveryCounts, seconds: float) -> None:
-        limit = f"within {seconds:g} seconds (listener_timeout_seconds)"
+        limit = f"within {seconds:g} seconds (a twelfth of lineage_timeout)"
         if counts.lost:
             self._log.warning(
                 "Listener %s has taken %d events and lost %d: it raised for %d, its queue had no room for %d, "

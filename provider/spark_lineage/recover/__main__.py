@@ -85,8 +85,8 @@ def send_dag_run_end(end: DagRunEnd) -> None:
         is_own = conn_id == airflow_connection()
         sender = ConnectionSender((conn_id,), settings, guard, is_for_provider=is_own)
         for event in events:
-            sender.put(encode(event), at_most_seconds=settings.delivery_timeout_seconds)
-        sender.deliver(settings.delivery_timeout_seconds)
+            sender.put(encode(event), at_most_seconds=settings.brief_seconds)
+        sender.deliver(settings.brief_seconds)
         log.info("Sent the end of the DAG run %s of %s to %s.", end.run_id, end.dag_id, conn_id)
 
 

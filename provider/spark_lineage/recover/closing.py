@@ -91,8 +91,8 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
         event.eventType = RunState.FAIL
     is_sent = send(event)
     sender = ConnectionSender(launch.event_conn_ids, settings, guard)
-    sender.put(content, at_most_seconds=settings.delivery_timeout_seconds)
-    sender.deliver(settings.delivery_timeout_seconds)
+    sender.put(content, at_most_seconds=settings.brief_seconds)
+    sender.deliver(settings.brief_seconds)
     if not (is_sent or sender.destinations):
         return False
     log.info("Sent the %s that was missing of %s, try %s.", event_type, lost.task, launch.try_number)

@@ -97,12 +97,6 @@ class Settings:
         "Empty: ``io.openlineage:openlineage-spark_{scala}:1.53.0``.",
         example="/opt/jars/openlineage-spark_2.13-1.53.0.jar",
     )
-    jar_timeout_seconds: float = _setting(
-        120.0,
-        "How long the first task may wait for the jar. After that its job has the event log alone.",
-        example="30",
-        is_argument=False,
-    )
     lineage_tags: Mapping[str, str] = _setting(
         {},
         "Tags of the Spark application's own job: a JSON object, or ``key:value`` pairs separated by semicolons.",
@@ -114,10 +108,11 @@ class Settings:
     poll_interval_seconds: float = _setting(
         5.0, "How often the lineage and event log of a running job are read, and its status is polled.", example="1.5"
     )
-    collect_timeout_seconds: WaitSeconds = _setting(
+    lineage_timeout: WaitSeconds = _setting(
         60.0,
-        "How long a task waits at its end for its lineage files and its event log. Lineage that was not read by then "
-        "is missing, and the event says so.",
+        "How many seconds a task waits at its end until its lineage is read; what was not read by then is missing, and "
+        "the event says so. Other waits follow it: the first task waits twice as long for the jar of the listener, and "
+        "a twelfth of it each for all backends and for all listeners together.",
         example="10",
     )
     collect: CollectBy = _setting(
@@ -173,12 +168,6 @@ class Settings:
         "table, view and database that the task created, altered, renamed or dropped, and the lineage at the end.",
         example="spark_lineage.listeners.metrics_listener.MetricsListener;our_package.Glossary",
     )
-    listener_timeout_seconds: WaitSeconds = _setting(
-        5.0,
-        "How long a task waits at its end for all its listeners together. Events that were not delivered by then are "
-        "counted and logged.",
-        example="1",
-    )
     lineage_conn_id: ConnIds = _setting(
         (),
         "Connections that get the events of a task, separated by semicolons: of type ``openlineage`` as they are, of "
@@ -200,12 +189,6 @@ class Settings:
         example="tag:finance;conn:spark_prod;!dag:sandbox_*",
         is_argument=False,
     )
-    delivery_timeout_seconds: WaitSeconds = _setting(
-        5.0,
-        "How long a task waits at most until the backends have accepted its events. The rest stays in the outbox, and "
-        "later tasks send it.",
-        example="2",
-    )
     outbox_dir: str = _setting(
         "",
         "Absolute path of the directory in which events wait until a backend has accepted them. Empty: "
@@ -220,6 +203,16 @@ class Settings:
         example="ACME-[0-9]{8}",
         is_argument=False,
     )
+
+    @property
+    def jar_seconds(self) -> float:
+        """How long the first task waits for the listener's jar; after that its job has the event log alone."""
+        return 2 * self.lineage_timeout
+
+    @property
+    def brief_seconds(self) -> float:
+        """How long a task waits for all its backends, and for all its listeners."""
+        return self.lineage_timeout / 12
 
     @property
     def collect_log(self) -> CollectLogBy:

@@ -57,7 +57,7 @@ class Ended:
             is_whole = running.read_all()
             if not is_whole and not prepared.kill.why:
                 collector.counts.add("not read in time")
-                raise TimeoutError("not all was read in time (collect_timeout_seconds), or the lineage directory hangs")
+                raise TimeoutError("not all was read in time (lineage_timeout), or the lineage directory hangs")
         add_inlets_and_outlets(collector.state, prepared.context, prepared.started, running.guard)
         state, reason = _conclude(running, error)
         if isinstance(error, Exception):

@@ -100,7 +100,7 @@ class Prepared:
             remove_submitted(Path(launch.directory))
             if (listeners := notifications_of(self, properties)) is not None:
                 listeners.ended("FAIL", None, str(error))
-                listeners.close(self.task.settings.listener_timeout_seconds)
+                listeners.close(self.task.settings.brief_seconds)
             raise
         log = injection.event_log if injection is not None else None
         launch = structs.replace(launch, event_logs=log.places if log is not None else ())

@@ -193,7 +193,7 @@ class Running:
     def look(self) -> None:
         """Wait until what is there was read; a RUNNING event of it is on its way then."""
         self._tracking.repeat()
-        self._has_looked.wait(self._settings.collect_timeout_seconds)
+        self._has_looked.wait(self._settings.lineage_timeout)
 
     def kept(self) -> dict[str, Any]:
         """Return what the resuming process needs besides the launch, as JSON."""
@@ -208,7 +208,7 @@ class Running:
             self.submission.monitor.stop()
             self.submission.monitor.flush(BRIEF_SECONDS)
             if self.notifications is not None:
-                self.notifications.close(self._settings.listener_timeout_seconds)
+                self.notifications.close(self._settings.brief_seconds)
         self._tidy()
 
     # The end.
@@ -248,7 +248,7 @@ class Running:
         def until(seconds: float) -> Deadline:
             return deadline.within(seconds, leaving=AFTER_READING_SECONDS, at_least=_AT_LEAST_SECONDS)
 
-        seconds, collector = self._settings.collect_timeout_seconds, self.submission.collector
+        seconds, collector = self._settings.lineage_timeout, self.submission.collector
         everything, answer = until(seconds), until(min(seconds, LINEAGE_FILES.seconds_left))
         self._until = everything
         self._is_ending.set()
@@ -274,7 +274,7 @@ class Running:
         self._links.push()
         if self.notifications is not None:
             with self.guard("Listeners may have missed events", can_fail=False):
-                at_most = deadline.within(self._settings.listener_timeout_seconds).seconds_left
+                at_most = deadline.within(self._settings.brief_seconds).seconds_left
                 self.notifications.ended(state, None, str(failure or ""))
                 self.notifications.close(at_most)
         self._tidy()

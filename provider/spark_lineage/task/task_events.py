@@ -131,7 +131,7 @@ class TaskEvents:
         if counts is not None:
             self.operator_lineage = known
         end, content = reported_end(lineage.state, error), None
-        seconds = self._kill.deadline.within(self._settings.delivery_timeout_seconds).seconds_left
+        seconds = self._kill.deadline.within(self._settings.brief_seconds).seconds_left
         with self._lock, self._guard("The end of the task is not sent", can_fail=False):
             content = encode(task_event(self._airflow, known, end, self._guard, error=str(error or "")))
             with self._guard("The end cannot be sent again later", can_fail=False):
@@ -157,7 +157,7 @@ class TaskEvents:
 
         After the end of the task, log what was delivered.
         """
-        left = self._sender.deliver(self._kill.deadline.within(self._settings.delivery_timeout_seconds).seconds_left)
+        left = self._sender.deliver(self._kill.deadline.within(self._settings.brief_seconds).seconds_left)
         if self._last is None:
             return
         parts = [
