@@ -15,7 +15,8 @@ from spark_lineage.naming.identity import DatasetName
 def written(ended: float, *, is_unconfirmed: bool) -> Entity:
     entity, run = Entity(), run_of(Execution("", 0, 0, ended - 1, ended))
     one = Observed(DatasetName("file", f"/{ended}"))
-    entity.add_name(one)
+    entity.names.add(one.dataset)
+    entity.symlinks |= one.symlinks
     entity.add_write(one, WriteRun(run, None, is_unconfirmed=is_unconfirmed), {}, set())
     return entity
 

@@ -183,3 +183,12 @@ def test_column_that_was_renamed_before_the_table_was_seen_has_its_former_name_i
     (read,) = lineage.inputs
     assert [field.name for field in read.schema] == ["price"]
     assert columns(lineage, COPY)[1] == {"cents": ["price"]}
+
+
+def test_column_renamed_to_the_name_of_one_that_was_added_and_dropped_keeps_its_source(program: Any) -> None:
+    write(program, COPY, TABLE, {"price": "price"})
+    alter(program, [ColumnChange(None, SchemaField("cents"))])
+    alter(program, [ColumnChange(SchemaField("cents"), None)])
+    alter(program, [renaming("price", "cents")])
+    write(program, DatasetName("file", "/again"), TABLE, {"cents": "cents"})
+    assert columns(program.lineage(), DatasetName("file", "/again"))[1] == {"cents": ["price"]}

@@ -73,7 +73,7 @@ def _is_at(source: str, one: Observed) -> bool:
         place, name = _place(source), _place(one.dataset.name)
         return is_path_namespace(one.dataset.namespace) and (_is_within(place, name) or _is_within(name, place))
     table = _names(source)
-    return any(_end_alike(table, _names(name.name)) for name in one.names)
+    return bool(table) and any(_names(name.name)[-1:] == table[-1:] for name in one.names)
 
 
 def _is_above(one: Observed, source: str) -> bool:
@@ -95,7 +95,3 @@ def _is_within(place: str, directory: str) -> bool:
 
 def _names(name: str) -> list[str]:
     return [part.casefold() for part in _PARTS.split(name.replace("`", "").replace('"', "")) if part]
-
-
-def _end_alike(table: Sequence[str], other: Sequence[str]) -> bool:
-    return bool(table) and bool(other) and table[-1] == other[-1]

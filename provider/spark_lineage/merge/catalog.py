@@ -62,7 +62,8 @@ class Bindings:
             entity.absorb(other)
             self.entities.remove(other)
             self._by_name.update({name: entity for name, one in self._by_name.items() if one is other})
-        entity.add_name(observed)
+        entity.names.add(observed.dataset.whole)
+        entity.symlinks |= observed.symlinks
         self.bind(observed, entity)
         return entity
 
@@ -92,7 +93,7 @@ class Bindings:
     def declared(self, statement: CatalogStatement | None) -> list[Entity]:
         """Return the table that a command names, where nothing but the command that made it has its name."""
         known = self._by_command.get(_short(statement.name)) if statement is not None else None
-        return [] if known is None or known.current.table_name is not None else [known.current]
+        return [] if known is None or table_name(known.current.symlinks) is not None else [known.current]
 
     def undeclare(self, entity: Entity) -> None:
         """Take the names from a table that commands gave it."""
@@ -227,9 +228,11 @@ class CatalogJournal:
         self.locate(write)
         if partitioned_by and said is _UNSAID and write.tables:
             self._partition(write.dataset, partitioned_by)
-        name = _catalog_name(entity, write.dataset) or (_table_name(said.name) if said.object_type == "TABLE" else "")
+        name = _catalog_name(entity, write.dataset) or (
+            _split_name("TABLE", said.name)[1] if said.object_type == "TABLE" else ""
+        )
         change = _CHANGES.get(max(write.lifecycles, default=""))
-        is_repeated = how.is_repetition(entity)
+        is_repeated = how.is_repeated
         is_inner_right = is_repeated and how.is_inner_right
         is_added = change == "CREATE" and how.is_appending and not is_inner_right
         if change is None or not name or is_added or (is_inner_right and entity.last_lifecycle != "OVERWRITE"):
@@ -282,7 +285,7 @@ class CatalogJournal:
         self, run: RunState, write: Observed, entity: Entity, statement: CatalogStatement, *, is_there: bool | None
     ) -> None:
         """Keep a CREATE TABLE IF NOT EXISTS that made nothing; ``is_there`` is None if only its files may have been."""
-        name = _catalog_name(entity, write.dataset) or _table_name(statement.name)
+        name = _catalog_name(entity, write.dataset) or _split_name("TABLE", statement.name)[1]
         what: _What = ("CREATE", "TABLE", write.dataset, name)
         self._keep(what, run, statement, write.catalog, schema=write.schema, is_certain=False, is_ignored=is_there)
         self._learn("TABLE", _names(write.dataset, statement), is_there=True)
@@ -310,8 +313,8 @@ class CatalogJournal:
     def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
         """Keep a RENAME; the entity still has its former name."""
         said = statement or _UNSAID
-        name = table_name(renamed.symlinks) or _table_name(said.new_name) or renamed.dataset.name
-        former = entity.table_name or _table_name(said.name) or entity.name.name
+        name = table_name(renamed.symlinks) or _split_name("TABLE", said.new_name)[1] or renamed.dataset.name
+        former = table_name(entity.symlinks) or _split_name("TABLE", said.name)[1] or entity.name.name
         catalog = renamed.catalog or entity.described.catalog
         what: _What = ("RENAME", "TABLE", renamed.dataset, name)
         self._keep(what, run, said, catalog, previous_name=former, schema=renamed.schema)
@@ -325,7 +328,7 @@ class CatalogJournal:
     ) -> None:
         """Keep a DROP; where the task never saw the table, Spark says the same of one that was not there."""
         said = statement or _UNSAID
-        name = table_name(dropped.symlinks) or _table_name(said.name) or dropped.dataset.name
+        name = table_name(dropped.symlinks) or _split_name("TABLE", said.name)[1] or dropped.dataset.name
         dataset = min((entity.name for entity in found), default=place_of(dropped))
         is_view = any(one.name == name and one.object_type == "VIEW" for one in self.changes)
         object_type: ObjectType = "VIEW" if is_view and said is _UNSAID else said.object_type
@@ -454,17 +457,13 @@ def _names(dataset: DatasetName, said: CatalogStatement) -> set[DatasetName]:
 
 
 def _catalog_name(entity: Entity, dataset: DatasetName) -> str | None:
-    return entity.table_name or (None if is_path_namespace(dataset.namespace) else dataset.name)
+    return table_name(entity.symlinks) or (None if is_path_namespace(dataset.namespace) else dataset.name)
 
 
 def _split_name(object_type: ObjectType, name: str) -> tuple[str, str]:
     """Split a name (``catalog.database.table``) from its catalog, if it has one."""
     catalog, _, rest = name.partition(".")
     return (catalog, rest) if name.count(".") >= _PARTS[object_type] else ("", name)
-
-
-def _table_name(name: str) -> str:
-    return _split_name("TABLE", name)[1]
 
 
 def _object_name(object_type: ObjectType, name: str, catalog: str = _SESSION_CATALOG) -> DatasetName:

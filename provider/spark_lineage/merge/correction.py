@@ -31,8 +31,8 @@ from spark_lineage.naming.identity import DatasetName, directories_above, is_pat
 # Commands of v2 tables that write the rows that they keep anew.
 _ROW_COMMANDS = frozenset({"ReplaceData", "WriteDelta"})
 _MERGE = "MergeIntoCommand"
-# They leave rows of the table as they are.
-_LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
+# Commands that leave rows of the table as they are.
+LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
 # What Hudi adds to the columns of a table.
 _HUDI_COLUMNS = "_hoodie_"
 _KAFKA = "kafka://"
@@ -59,7 +59,7 @@ def corrected(run: RunState, execution: Execution) -> RunState:
         # The plan appends, though the listener may say OVERWRITE: it does for Hudi.
         listened = tuple(structs.replace(one, lifecycles=one.lifecycles - {"OVERWRITE"}) for one in listened)
     logged_outputs = tuple(with_sources(output, names) for output in execution.outputs)
-    if not listened and execution.command in _LEAVING:
+    if not listened and execution.command in LEAVING:
         logged_outputs = _left(logged_outputs, listened_inputs)
     outputs = _filled(listened, logged_outputs, execution, known)
     if execution.command == _MERGE:
@@ -118,14 +118,15 @@ def _of_rdds(content: RunContent, execution: Execution) -> tuple[tuple[Observed,
     logged = [read for read in logged if whole.isdisjoint(directories_above(read.dataset))]
     if content.job_type == RDD_JOB and bare:
         # A name that a program gave its RDD may look like a path, but lies in no directory that was read.
-        logged = [read for read in logged if _is_named_alone(read) or not bare.isdisjoint(_with_above(read.dataset))]
+        logged = [read for read in logged if _is_named_alone(read) or not bare.isdisjoint(with_above(read.dataset))]
     found = {read.dataset for read in logged}
     around = {above for name in found for above in directories_above(name)}
     replaced = {name for name in bare - found if name in around or not found.isdisjoint(directories_above(name))}
     return tuple(read for read in content.inputs if read.dataset not in replaced), logged
 
 
-def _with_above(name: DatasetName) -> tuple[DatasetName, ...]:
+def with_above(name: DatasetName) -> tuple[DatasetName, ...]:
+    """Return a path and the directories that it lies in."""
     return name, *directories_above(name)
 
 
@@ -144,13 +145,13 @@ def _same_directories(bare: set[DatasetName], execution: Execution) -> dict[Data
     for read in nameless:
         lasts = {link.name.rpartition(".")[2].casefold() for link in read.tables}
         places = {
-            above for name in bare for above in _with_above(name) if above.name.rpartition("/")[2].casefold() in lasts
+            above for name in bare for above in with_above(name) if above.name.rpartition("/")[2].casefold() in lasts
         }
         if len(places) == 1:
             (found[read.dataset],) = places
     placed = {*found.values(), *(read.dataset for read in execution.inputs if read not in nameless)}
     around = {above for name in placed for above in directories_above(name)}
-    left = [name for name in bare - around if placed.isdisjoint(_with_above(name))]
+    left = [name for name in bare - around if placed.isdisjoint(with_above(name))]
     missing = [read.dataset for read in nameless if read.dataset not in found]
     if len(left) == len(missing) == 1 and not execution.unread_files:
         found[missing[0]] = left[0]
@@ -275,7 +276,7 @@ def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -
             if place := next(filter(None, ways), None):
                 found[read.dataset] = structs.replace(place, partition=read.dataset.partition)
     missing = [read for read in logged if read.dataset not in known | found.keys() and _is_named_alone(read)]
-    named = {name for read in logged for name in _with_above(read.dataset)} | {*found.values()}
+    named = {name for read in logged for name in with_above(read.dataset)} | {*found.values()}
     unmatched = [read for read in listened if not (read.tables or read.is_bare) and read.dataset not in named]
     if len(missing) == len(unmatched) == 1 and missing[0].tables and is_path_namespace(unmatched[0].dataset.namespace):
         # The only one that is left: an external table of Hive, which the listener names by its place alone.
@@ -300,11 +301,6 @@ def _left(logged: tuple[Observed, ...], inputs: tuple[Observed, ...]) -> tuple[O
         one.dataset: tuple(field for field in one.schema if not field.name.startswith(_HUDI_COLUMNS)) for one in inputs
     }
     return tuple(with_columns_left(one, read.get(one.dataset, ())) for one in logged)
-
-
-def lacks_columns_left(one: Observed, execution: Execution) -> bool:
-    """Whether a command leaves rows of a table whose columns its run does not name."""
-    return execution.command in _LEAVING and not one.schema
 
 
 def with_columns_left(one: Observed, schema: tuple[SchemaField, ...]) -> Observed:
@@ -358,7 +354,7 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
         # The listener gives all columns to the first table of a join of the database.
         is_joined = any(part == PUSHED_JOIN or part.startswith(UNREAD_QUERY) for part in execution.unread)
         edges |= {edge for edge in listened.edges if not is_joined or is_path_namespace(edge[1].namespace)}
-    return edges | (_copies(listened.dataset, listened.schema) if execution.command in _LEAVING else frozenset())
+    return edges | (_copies(listened.dataset, listened.schema) if execution.command in LEAVING else frozenset())
 
 
 def last_part(output: Observed) -> str:

@@ -10,6 +10,7 @@ from spark_lineage.merge.accounting import PlanPart, left_over
 from spark_lineage.merge.entity import RESTORE
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.lineage import DatasetLineage, TaskState, UnknownDatasets, UnreadPart
+from spark_lineage.merge.misnamed import is_named
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.outcome import is_silent, run_outcome
 from spark_lineage.merge.state import LineageState
@@ -47,14 +48,16 @@ class Counts:
     ) -> None:
         self._state = state
         self._mixed = sorted(one.name.name for one in timeline.entities if one.has_others_versions)
-        self._left_unknown = sorted(one.name.name for one in timeline.entities if one.is_rest_unknown)
-        unnamed = {one.name.name for one in timeline.entities if one.has_unnamed_version}
+        self._left_unknown = sorted(
+            one.name.name for one in timeline.entities if one.has_unknown_rest or one.may_have_left
+        )
+        unnamed = {one.name.name for one in timeline.entities if not all(map(is_named, one.read_versions))}
         lacking = {one.dataset.name for one in inputs if _lacks_version(one)} if state.executions else set()
         self._versionless = sorted(unnamed | lacking)
         self._evidence = evidence
         self._is_over = task_state == "COMPLETE" and not is_logged
         self._silent = list(self._silent_runs())
-        self._left = dict(self._left_over())
+        self._left = dict(self._left_over()) if evidence.executions else {}
 
     def unknown(self) -> tuple[UnknownDatasets, ...]:
         """Return the commands that wrote something that neither the listener nor an event log names."""
@@ -78,9 +81,7 @@ class Counts:
         counted = {part.removesuffix(_ITS_DATABASE) for part in parts}
         for left in self._left.values():
             parts.update(part.name for part in left if part.needs != "output" and counted.isdisjoint(part.sources))
-        parts.update(self._without_end())
-        parts.update(self._without_columns())
-        parts.update(self._in_doubt())
+        parts.update(self._in_doubt() if executions else ())
         parts.update(f"{name}: its version" for name in self._versionless)
         parts.update(f"{name}: which of its versions the task wrote" for name in self._mixed)
         parts.update(f"{name}: what an overwrite left of it" for name in self._left_unknown)
@@ -129,27 +130,20 @@ class Counts:
             left += [PlanPart(f"{part.name}: its columns", "nothing") for part in named]
         return left
 
-    def _without_end(self) -> Iterator[str]:
-        """Return the SQL executions of a task that has succeeded that neither source saw the end of."""
-        for run_id, one in self._evidence.executions.items() if self._is_over else ():
-            is_of_data = one.execution_id >= 0 and bool(one.inputs or one.outputs or one.unnamed)
-            if is_of_data and run_outcome(self._evidence.runs[run_id], self._state) == "open":
-                yield f"{one.command or 'query'}: its end"
-
-    def _without_columns(self) -> Iterator[str]:
-        """Return the commands that leave rows of a table as they are, of which some columns are not known."""
+    def _in_doubt(self) -> Iterator[str]:
+        """Return what neither source says of executions: their ends, columns of rows that they leave, and writes."""
         runs = self._evidence.runs
         described = {one.dataset for run in runs.values() for one in run.content.outputs if one.schema}
         for run_id, one in self._evidence.executions.items():
+            is_of_data = one.execution_id >= 0 and bool(one.inputs or one.outputs or one.unnamed)
+            if self._is_over and is_of_data and run_outcome(runs[run_id], self._state) == "open":
+                yield f"{one.command or 'query'}: its end"
             is_leaving = one.command in _LEAVING_ROWS and not one.is_failed
             # The columns that a table had in a version are not those that others have written.
             known = () if one.command == RESTORE else described
             if is_leaving and any(_lacks_columns(output, known) for output in runs[run_id].content.outputs):
                 yield f"{one.command}: the columns that it leaves"
-
-    def _in_doubt(self) -> Iterator[str]:
-        """Return the writes with mode ``ignore`` that ran a job, of which nothing says what they wrote."""
-        for run_id, one in self._evidence.executions.items():
+            # With mode ``ignore`` a job may have run that wrote nothing.
             is_alone = run_id not in self._state.runs and one.mode == "Ignore" and one.has_jobs
             if is_alone and any(output.statistics is None for output in one.outputs):
                 yield f"{one.command}: whether it wrote"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from operator import add
 
 from msgspec import Struct, structs
 
+from spark_lineage.merge.content import Content, Source, Sources, State, is_all, is_more
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.lineage import (
     AttemptReason,
@@ -14,12 +16,10 @@ from spark_lineage.merge.lineage import (
     SchemaField,
     Statistics,
     Symlink,
-    Transformation,
     Write,
 )
 from spark_lineage.merge.observed import Observed, combine, join_one, table_name
 from spark_lineage.merge.partitions import are_apart, is_of_branch, is_whole, is_within, joined, without_branch
-from spark_lineage.merge.snapshots import is_named
 from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName
 
@@ -43,21 +43,16 @@ _OF_EITHER = (
 )
 _OF_LATER = (
     *("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written"),
-    *("_last_versions", "_overwriting", "_may_have_left"),
+    *("_last_versions", "_overwriting", "may_have_left"),
 )
-
-# By output column (None: the dataset as a whole) what it was made from. A source is what an entity held before the
-# task, rather than a name, for names change.
-Source = tuple["Entity", str, Transformation]
-Sources = dict[str | None, set[Source]]
 
 
 class WriteRun(Struct, frozen=True):
     """How a write is to be understood.
 
-    ``is_outer``: the command repeats what a run within it has done (CREATE TABLE AS SELECT is two runs),
-    ``is_inner_right``: the inner run knows better whether the table was made anew (saveAsTable). ``is_certain``: it has
-    no condition and is about the table's own place. ``is_doubtful``: the task may have failed in it.
+    ``is_repeated``: a run within it has written the same (CREATE TABLE AS SELECT is two runs), ``is_inner_right``: that
+    knows better whether the table was made anew (saveAsTable). ``is_certain``: it has no condition and is about the
+    table's own place. ``is_doubtful``: the task may have failed in it.
     ``is_declaration``: it touches no row. ``is_replacing``: the table was there (None: not known). ``is_placed``: it
     makes a table at a place of the user's, where files may be. ``read_versions`` are those of the table that it read
     itself.
@@ -68,7 +63,7 @@ class WriteRun(Struct, frozen=True):
     execution: Execution = NO_EXECUTION
     is_unconfirmed: bool = False
     is_appending: bool = False
-    is_outer: bool = False
+    is_repeated: bool = False
     is_inner_right: bool = False
     is_certain: bool = False
     is_doubtful: bool = False
@@ -77,72 +72,8 @@ class WriteRun(Struct, frozen=True):
     is_placed: bool = False
     read_versions: Collection[str] = ()
 
-    def is_repetition(self, entity: Entity) -> bool:
-        """Whether a run within this one has written the same."""
-        return self.is_outer and entity.is_within(self.run)
 
-
-class Content(Struct):
-    """What writes put into a dataset, and what from; ``is_counted`` is false where a number is missing."""
-
-    statistics: Statistics | None = None
-    is_counted: bool = True
-    sources: Sources = {}
-    fed_by: set[Entity] = set()
-    writes: tuple[Write, ...] = ()
-
-    def sources_of(self, column: str) -> Iterable[Source]:
-        """Return what a column was made from by the task; Spark's column names differ in case only by mistake."""
-        if column in self.sources:
-            return self.sources[column]
-        folded = column.casefold() if self.sources else ""
-        return next((found for name, found in self.sources.items() if name and name.casefold() == folded), ())
-
-    def copy(self) -> Content:
-        """Return the same, which further writes do not change."""
-        return structs.replace(self, sources=dict(self.sources), fed_by=set(self.fed_by))
-
-    def fill(self, outer: Content) -> None:
-        """Fill what the inner run of a command left open with what the outer one has."""
-        if self.statistics is None:
-            self.statistics = outer.statistics
-            self.is_counted = self.is_counted or outer.statistics is not None
-        self.sources = self.sources or outer.sources
-        self.fed_by = self.fed_by or outer.fed_by
-        self.writes = outer.writes or self.writes
-
-    def add(self, other: Content) -> None:
-        """Add what a further write put in (M7, M9)."""
-        self.statistics = combine(self.statistics, other.statistics, add)
-        self.is_counted = self.is_counted and other.is_counted
-        for column, sources in other.sources.items():
-            self.sources[column] = self.sources[column] | sources if column in self.sources else sources
-        self.fed_by |= other.fed_by
-        self.writes = tuple(dict.fromkeys((*self.writes, *other.writes)))
-
-
-class State(Struct, frozen=True):
-    """What the task had put into a dataset at one time, by static partition, and what it had replaced.
-
-    ``overwriting`` is what its last write put in, if that may have replaced all, as its condition is not known.
-    """
-
-    parts: dict[str, Content] = {}
-    is_replaced: bool = False
-    replaced_parts: frozenset[str] = frozenset()
-    overwriting: Content | None = None
-
-    def content_of(self, partition: str) -> Content:
-        """Return what the task had put into a partition."""
-        found = [part for key, part in self.parts.items() if not are_apart(key, partition)]
-        if len(found) == 1:
-            return found[0]
-        content = Content(sources={}, fed_by=set())
-        for part in found:
-            content.add(part)
-        return content
-
-
+@dataclass(eq=False)
 class Entity:
     """A dataset through all its names.
 
@@ -150,54 +81,69 @@ class Entity:
     ``described`` has the facets of its writes, ``content`` is what they put in, ``parts`` that by static partition.
     """
 
-    def __init__(self) -> None:
-        self.names: set[DatasetName] = set()
-        self.symlinks: set[Symlink] = set()
-        self.absorbed_by: Entity | None = None
-        self.read: Observed | None = None
-        self.read_name: DatasetName | None = None
-        self.read_versions: dict[str, None] = {}
-        # What was read of what the task wrote, and the version of each write, "" for an unknown one.
-        self.own_read: Observed | None = None
-        # The versions since the last write, those of which it is not known that it made them, and what others have.
-        self._present: set[str] = set()
-        self._unknown_versions: set[str] = set()
-        self._states: dict[str, State] = {}
-        self.has_others_versions = False
-        # Whether a write added to what may have been there, and whether the log has the numbers of all writes.
-        self._is_added_to, self._is_measured = False, True
-        # What the last write put in, if it overwrote by an unknown condition, and whether it may have left rows.
-        self._overwriting: Content | None = None
-        self._may_have_left = self.has_unknown_rest = False
-        # What was read before the task wrote it.
-        self.former_versions: set[str] = set()
-        self._streamed: dict[str, Statistics | None] = {}
-        self.written_versions: set[str] = set()
-        self._last_versions: set[str] = set()
-        self.write_count = 0
-        self.glimpsed: Observed | None = None
-        self.is_read_declared = self.is_read_logged = False
-        # Whether a command made the table, or gave it this place, of which nobody knows what it had.
-        self.is_made = self.is_placed = self.is_moved = self.is_of_catalog = False
-        self.is_observed = self.is_own = self.is_only_created = False
-        self.is_written = self.has_rows = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
-        self.is_unconfirmed = self.is_doubtful = False
-        self.first_written, self.last_written = float("inf"), float("-inf")
-        self.last_lifecycle: str | None = None
-        self.attempt: AttemptReason | None = None
-        self.attempt_error = ""
-        self.described = _NOTHING
-        self.lifecycle: str | None = None
-        self.previous_name: DatasetName | None = None
-        self.content = Content()
-        self.parts: dict[str, Content] = {}
-        # The partitions that were read before the task wrote them, that it wrote, and of these those that it replaced.
-        self.read_parts: set[str] = set()
-        self.filled_parts: set[str] = set()
-        self.replaced_parts: set[str] = set()
-        self._last_content = Content()
-        self._former_names: dict[str, str] = {}
-        self._added: set[str] = set()
+    names: set[DatasetName] = field(default_factory=set)
+    symlinks: set[Symlink] = field(default_factory=set)
+    previous_name: DatasetName | None = None
+    absorbed_by: Entity | None = None
+    # What was read before the task wrote it, of which partitions, and by which name.
+    read: Observed | None = None
+    read_parts: set[str] = field(default_factory=set)
+    read_name: DatasetName | None = None
+    read_versions: dict[str, None] = field(default_factory=dict)
+    is_read_declared: bool = False
+    is_read_logged: bool = False
+    glimpsed: Observed | None = None
+    _streamed: dict[str, Statistics | None] = field(default_factory=dict)
+    # What was read of what the task wrote.
+    own_read: Observed | None = None
+    # Whether a command made the table, or gave it this place, of which nobody knows what it had.
+    is_made: bool = False
+    is_placed: bool = False
+    is_moved: bool = False
+    is_of_catalog: bool = False
+    is_observed: bool = False
+    is_own: bool = False
+    is_only_created: bool = False
+    is_written: bool = False
+    has_rows: bool = False
+    is_filled: bool = False
+    is_replaced: bool = False
+    is_dropped: bool = False
+    is_renamed: bool = False
+    is_unconfirmed: bool = False
+    is_doubtful: bool = False
+    first_written: float = float("inf")
+    last_written: float = float("-inf")
+    write_count: int = 0
+    # Whether a write added to what may have been there, and whether the log has the numbers of all writes.
+    _is_added_to: bool = False
+    _is_measured: bool = True
+    lifecycle: str | None = None
+    last_lifecycle: str | None = None
+    attempt: AttemptReason | None = None
+    attempt_error: str = ""
+    described: Observed = _NOTHING
+    content: Content = field(default_factory=Content)
+    parts: dict[str, Content] = field(default_factory=dict)
+    # The partitions that the task wrote, and of these those that it replaced.
+    filled_parts: set[str] = field(default_factory=set)
+    replaced_parts: set[str] = field(default_factory=set)
+    _last_content: Content = field(default_factory=Content)
+    # What the last write put in, if it overwrote by an unknown condition, and whether it may have left rows.
+    _overwriting: Content | None = None
+    may_have_left: bool = False
+    has_unknown_rest: bool = False
+    # The versions of before the task, those that it wrote, "" for an unknown one, and of these those of its last write.
+    former_versions: set[str] = field(default_factory=set)
+    written_versions: set[str] = field(default_factory=set)
+    _last_versions: set[str] = field(default_factory=set)
+    # The versions since the last write, those of which it is not known that it made them, and what others have.
+    _present: set[str] = field(default_factory=set)
+    _unknown_versions: set[str] = field(default_factory=set)
+    _states: dict[str, State] = field(default_factory=dict)
+    has_others_versions: bool = False
+    # By its present name, what a column was called before the task; None for one that the task added.
+    _former_names: dict[str, str | None] = field(default_factory=dict)
 
     @property
     def name(self) -> DatasetName:
@@ -228,10 +174,13 @@ class Entity:
 
     def has_former(self, partition: str, state: State) -> bool:
         """Whether a partition of it held content that the task was given: its columns are then their own sources."""
-        if self.read is None or state.is_replaced or is_within(partition, state.replaced_parts):
+        is_gone = state.is_replaced or (state.replaced_parts and is_within(partition, state.replaced_parts))
+        if self.read is None or is_gone:
             return False
         # A branch begins with what main has.
-        return not all(are_apart(without_branch(partition), without_branch(read)) for read in self.read_parts)
+        return partition in self.read_parts or any(
+            not are_apart(without_branch(partition), without_branch(read)) for read in self.read_parts
+        )
 
     def _is_own_content(self, partition: str, read: Observed, state: State) -> bool:
         """Whether the task itself wrote what a read of a partition of it found (M6).
@@ -248,19 +197,17 @@ class Entity:
 
     def _holds_more(self, read: Observed, content: Content) -> bool:
         """Whether it was there before the task wrote it: it is a table, or more was read than the task had written."""
-        if self.is_of_catalog or self.table_name is not None:
+        if self.is_of_catalog or table_name(self.symlinks) is not None:
             if not (self.is_made or self.is_moved):
                 return True
             if not self.is_placed:
                 return False
         if not self._is_added_to:
             return False
-        if (
-            self._is_measured
-            and content.is_counted
-            and (is_more := _is_more(read.statistics, content.statistics)) is not None
-        ):
-            return is_more
+        if self._is_measured and content.is_counted:
+            has_more = is_more(read.statistics, content.statistics)
+            if has_more is not None:
+                return has_more
         # Delta counts its versions from 0.
         return bool(read.versions) and _are_counted(read.versions) and max(map(int, read.versions)) >= self.write_count
 
@@ -290,16 +237,6 @@ class Entity:
         earlier = [each for each in written if int(each) < int(version)] if _are_counted((version, *written)) else []
         return self._states.get(max(earlier, key=int)) if earlier else State()
 
-    def _leave(self, versions: set[str]) -> None:
-        """Note what the versions until now have: a write makes others."""
-        parts = {key: structs.replace(part.copy(), statistics=None, writes=()) for key, part in self.parts.items()}
-        state = State(parts, self.is_replaced, frozenset(self.replaced_parts), self._overwriting)
-        last = next(reversed(self._states.values()), None)
-        # The batches of a stream share what they have.
-        self._states |= dict.fromkeys(self._present, state if last is None or last != state else last)
-        self._unknown_versions.clear()
-        self._present = versions - self._states.keys()
-
     def _note_versions(self, versions: frozenset[str], partition: str, state: State, *, is_seen: bool) -> None:
         """Note the versions that a read found, and whether it is known what they have."""
         # The log does not say to which branch the task wrote.
@@ -318,48 +255,27 @@ class Entity:
 
     def _settle(self, partition: str, read: Observed) -> None:
         """Learn what an overwrite by a condition left: nothing, if a read of all rows found the bytes that it wrote."""
-        found = _size(read) if is_whole(partition) else None
+        found = read.statistics if is_whole(partition) else None
         for version, state in self._states.items():
             if version in read.versions and (written := state.overwriting) is not None:
-                self.has_unknown_rest |= (is_all := _is_all(found, written)) is None
-                self._states[version] = State({"": written.copy()}, is_replaced=True) if is_all else state
+                has_all = is_all(found, written.statistics)
+                self.has_unknown_rest |= has_all is None
+                self._states[version] = State({"": written.copy()}, is_replaced=True) if has_all else state
         written = self._overwriting
         if written is None or self.is_replaced or not all(self._state(version) is None for version in read.versions):
             return
-        self._may_have_left |= self.table_name is not None and not (self.is_own or self.is_made)
-        is_all = _is_all(found, written)
-        self.has_unknown_rest |= self._may_have_left and is_all is None
-        self._may_have_left = self._may_have_left and is_all is None
-        if is_all:
+        self.may_have_left |= table_name(self.symlinks) is not None and not (self.is_own or self.is_made)
+        has_all = is_all(found, written.statistics)
+        self.has_unknown_rest |= self.may_have_left and has_all is None
+        self.may_have_left = self.may_have_left and has_all is None
+        if has_all:
             self.is_replaced, self.parts = True, {"": written.copy()}
             self._sum_up()
-
-    @property
-    def is_rest_unknown(self) -> bool:
-        """Whether it is not known what an overwrite left of what was there, though that matters."""
-        return self.has_unknown_rest or self._may_have_left
-
-    @property
-    def all_read_versions(self) -> tuple[str, ...]:
-        """The versions of it that were read, in order; those that the task made itself come last."""
-        own = self.own_read.versions if self.own_read is not None else ()
-        versions = self.read_versions | dict.fromkeys(sorted(own, key=lambda version: (len(version), version)))
-        return tuple(filter(is_named, versions))
-
-    @property
-    def has_unnamed_version(self) -> bool:
-        """Whether it was read in a version whose name no evidence has."""
-        return not all(map(is_named, self.read_versions))
 
     @property
     def known_schema(self) -> tuple[SchemaField, ...]:
         """Its columns, as far as the task has seen them until now."""
         return self.described.schema or (self.read.schema if self.read is not None else ())
-
-    @property
-    def table_name(self) -> str | None:
-        """What the catalog calls it, None for what is in no catalog."""
-        return table_name(self.symlinks)
 
     @property
     def is_seen(self) -> bool:
@@ -369,11 +285,6 @@ class Entity:
     def is_within(self, run: RunState) -> bool:
         """Whether it was last written in the time of a run."""
         return run.first <= self.last_written <= run.last
-
-    def add_name(self, observed: Observed) -> None:
-        """Add another name."""
-        self.names.add(observed.dataset.whole)
-        self.symlinks |= observed.symlinks
 
     def add_read(self, read: Observed, *, is_schema_reading: bool, query: str, is_seen: bool = False) -> None:
         """Add a read. What the task had written before is no input (M6).
@@ -389,10 +300,12 @@ class Entity:
             self.filled_parts.clear()
             self.lifecycle = None
         partition, read = read.dataset.partition, structs.replace(read, dataset=read.dataset.whole)
-        if not is_schema_reading:
+        has_overwritten = self._overwriting or any(state.overwriting for state in self._states.values())
+        if has_overwritten and not is_schema_reading:
             self._settle(partition, read)
         state = self.state_of(read.versions)
-        self._note_versions(read.versions, partition, state, is_seen=is_seen)
+        if read.versions:
+            self._note_versions(read.versions, partition, state, is_seen=is_seen)
         if self._is_own_content(partition, read, state):
             self.is_unconfirmed = False
             if read.versions:
@@ -402,8 +315,10 @@ class Entity:
         else:
             self.read_parts.add(partition)
             self.read_versions |= dict.fromkeys(sorted(read.versions))
-            if self._former_names or self._added:
-                read = structs.replace(read, schema=tuple(self._of_before(read.schema)))
+            if self._former_names:
+                before = ((field, self.former_name(field.name)) for field in read.schema)
+                schema = tuple(structs.replace(field, name=name) for field, name in before if name is not None)
+                read = structs.replace(read, schema=schema)
             if query and read.statistics is not None:
                 # Each micro-batch reads what is new, another query the same again (M9).
                 self._streamed[query] = combine(self._streamed.get(query), read.statistics, add)
@@ -423,7 +338,7 @@ class Entity:
     def add_write(self, write: Observed, how: WriteRun, sources: Sources, fed_by: set[Entity]) -> None:
         """Add a write that succeeded (M5, M7, M9)."""
         lifecycle = max(write.lifecycles, default=None)
-        is_repeated = how.is_repetition(self)
+        is_repeated = how.is_repeated
         if is_repeated and how.is_inner_right:
             # saveAsTable appended to a table that was there; for a new one the inner run overwrites, in every mode.
             lifecycle = lifecycle if self.last_lifecycle == "OVERWRITE" else None
@@ -489,21 +404,16 @@ class Entity:
     def change_columns(self, changes: Collection[ColumnChange]) -> None:
         """Add, rename or drop columns, with their sources; what was read before keeps the name that it had then."""
         changed = {change.old.name.casefold(): change.new for change in changes if change.old is not None}
-        for one in changes:
-            if one.new is not None and (one.old is None or self.is_added(one.old.name)):
-                self._added.add(one.new.name.casefold())
         for part in self.parts.values():
             part.sources = dict(_with_new_names(part.sources, changed))
         self._sum_up()
-        former = {name: self.former_name(name) for name in changed}
-        self._former_names |= {new.name.casefold(): former[name] for name, new in changed.items() if new is not None}
+        for one in changes:
+            if one.new is not None:
+                before = self.former_name(one.old.name) if one.old is not None else None
+                self._former_names[one.new.name.casefold()] = before
 
-    def is_added(self, column: str) -> bool:
-        """Whether the task has added a column."""
-        return column.casefold() in self._added
-
-    def former_name(self, column: str) -> str:
-        """Return what a column was called before the task."""
+    def former_name(self, column: str) -> str | None:
+        """Return what a column was called before the task, None for one that the task has added."""
         return self._former_names.get(column.casefold(), column)
 
     def add_rename(self, renamed: Observed, *, previous: DatasetName, ended: float) -> None:
@@ -548,7 +458,6 @@ class Entity:
         self.filled_parts |= other.filled_parts
         self.replaced_parts |= other.replaced_parts
         self._former_names |= other._former_names
-        self._added |= other._added
         queries = self._streamed.keys() | other._streamed.keys()
         self._streamed = {each: combine(self._streamed.get(each), other._streamed.get(each), add) for each in queries}
         self.is_only_created = self.is_only_created and other.is_only_created
@@ -564,7 +473,7 @@ class Entity:
             self.parts = {key: part for key, part in self.parts.items() if not is_within(key, (partition,))}
             self.replaced_parts.add(partition)
         elif not execution.is_partial:
-            self.is_replaced, self._may_have_left = True, False
+            self.is_replaced, self.may_have_left = True, False
             self.parts.clear()
             if is_repeated:
                 self.parts[partition] = Content()
@@ -573,7 +482,13 @@ class Entity:
     def _begin_write(self, how: WriteRun, lifecycle: str | None, versions: Collection[str]) -> None:
         """Note what the versions until now have; a RESTORE takes back what the task has written since one of them."""
         if lifecycle not in _METADATA:
-            self._leave({*versions} - {""})
+            parts = {key: structs.replace(part.copy(), statistics=None, writes=()) for key, part in self.parts.items()}
+            state = State(parts, self.is_replaced, frozenset(self.replaced_parts), self._overwriting)
+            last = next(reversed(self._states.values()), None)
+            # The batches of a stream share what they have.
+            self._states |= dict.fromkeys(self._present, state if last is None or last != state else last)
+            self._unknown_versions.clear()
+            self._present = {*versions} - {""} - self._states.keys()
             self._is_added_to |= how.execution.mode == "Append" or how.execution.is_partial
             # The listener mixes up the numbers of writes in threads.
             self._is_measured &= how.is_placed or any(one.statistics is not None for one in how.execution.outputs)
@@ -592,7 +507,7 @@ class Entity:
             former.add(part)
             part.is_counted = not part.statistics
         lost = (sources - new.sources.get(column, set()) for column, sources in former.sources.items())
-        self._may_have_left |= any(lost) or not former.fed_by <= new.fed_by
+        self.may_have_left |= any(lost) or not former.fed_by <= new.fed_by
 
     def _add_versions(self, versions: set[str], *, is_repeated: bool) -> None:
         """Add the versions of a write; the run within a command that replaces a table may name that of before."""
@@ -603,11 +518,6 @@ class Entity:
             self._present = (self._present - self._last_versions) | (versions - self._states.keys())
         self._last_versions = versions - self.written_versions
         self.written_versions |= self._last_versions
-
-    def _of_before(self, schema: Iterable[SchemaField]) -> Iterator[SchemaField]:
-        """Return the columns that were there before the task, as they were called then."""
-        before = (field for field in schema if not self.is_added(field.name))
-        return (structs.replace(field, name=self.former_name(field.name)) for field in before)
 
     def _sum_up(self) -> None:
         if len(self.parts) == 1:
@@ -623,26 +533,6 @@ class Entity:
         is_newer |= is_replacing and _names(written.schema) != _names(self.described.schema) and bool(written.schema)
         schema = written.schema if is_newer or not self.described.schema else self.described.schema
         self.described = structs.replace(_filled(written, self.described), schema=schema)
-
-
-def _is_more(found: Statistics | None, put_in: Statistics | None) -> bool | None:
-    """Return whether more bytes and files were found than were put in, None where that is not known.
-
-    The listener may have an estimate of the bytes that are read.
-    """
-    if found is None or put_in is None or found.size is None or put_in.size is None:
-        return None
-    return found.size > put_in.size and (found.file_count or float("inf")) > (put_in.file_count or 0)
-
-
-def _is_all(found: int | None, written: Content) -> bool | None:
-    """Return whether a write put in all of the bytes that were found, None where that is not known."""
-    size = _size(written)
-    return None if found is None or size is None or found < size else found == size
-
-
-def _size(of: Observed | Content) -> int | None:
-    return of.statistics.size if of.statistics is not None else None
 
 
 def _next(versions: Collection[str]) -> str:

@@ -242,7 +242,8 @@ def foreign_facets(
 
 def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:
     """Return the datasets of one event, one entry a name, sorted by name."""
-    return by_name(one for dataset in datasets if not _is_metadata(dataset) for one in _topics(_observe(dataset)))
+    found = [_observe(dataset) for dataset in datasets if not _is_metadata(dataset)]
+    return by_name(each for one in found for each in (_topics(one) if "," in one.dataset.name else (one,)))
 
 
 def _is_metadata(dataset: Dataset) -> bool:
@@ -257,7 +258,7 @@ def _is_metadata(dataset: Dataset) -> bool:
 
 def _topics(one: Observed) -> list[Observed]:
     """Return each topic of Kafka by its own name: the listener names several as ``a,b``, and no topic holds a comma."""
-    if not one.dataset.namespace.startswith(_KAFKA) or "," not in one.dataset.name:
+    if not one.dataset.namespace.startswith(_KAFKA):
         return [one]
     names = filter(None, one.dataset.name.split(","))
     return [structs.replace(one, dataset=DatasetName(one.dataset.namespace, name)) for name in names]

@@ -23,15 +23,22 @@ from spark_lineage.merge.correction import (
     with_declared_names,
     with_names,
 )
-from spark_lineage.merge.derby import without_derby
 from spark_lineage.merge.event import METADATA_TABLE
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
+from spark_lineage.merge.file_reading import (
+    FILE_SCAN,
+    FOOTER_RDD,
+    is_lines,
+    observed_in,
+    reading,
+    unnamed_files,
+    with_files,
+    without_inference,
+    without_named,
+)
+from spark_lineage.merge.misnamed import with_snapshots, without_derby, without_pushed
 from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
-from spark_lineage.merge.pushed import without_pushed
 from spark_lineage.merge.query_tables import with_queries, without_functions
-from spark_lineage.merge.rdd_files import FILE_SCAN, observed_in, reading, unnamed_files, with_files, without_named
-from spark_lineage.merge.schema_reading import FOOTER_RDD, is_lines, without_inference
-from spark_lineage.merge.snapshots import with_snapshots
 from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 from spark_lineage.naming.options import Naming
@@ -68,7 +75,10 @@ class Evidence:
     """
 
     def __init__(self, state: LineageState, naming: Naming, *, is_logged: bool = False) -> None:
-        self.runs: Mapping[str, RunState] = {run_id: _without_false(run) for run_id, run in state.runs.items()}
+        self.runs: Mapping[str, RunState] = {
+            run_id: _without_false(run) if run.content.job_name.endswith(_ROWS_OF_PROGRAM) else run
+            for run_id, run in state.runs.items()
+        }
         self.runs, self.unnamed_tables = without_derby(self.runs)
         self.executions: Mapping[str, Execution] = {}
         self._naming = naming
@@ -82,7 +92,8 @@ class Evidence:
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
         runs, self.runs = self.runs, with_files(with_snapshots(self.runs), self.executions)
-        self.executions = without_named(self.runs, self.executions, runs)
+        if self.executions:
+            self.executions = without_named(self.runs, self.executions, runs)
         # The event log of a running stream is going to be there.
         is_alone = not (state.executions or is_logged)
         self.unnamed_files = unnamed_files(self.runs) if is_alone else []
@@ -105,10 +116,14 @@ class Evidence:
         if id(content) not in self._contents:
             # A run that only rearranges the files of a table reads nothing from it, and writes nothing.
             is_nothing = any(catalog in content.job_name for catalog in _COMPACTING)
-            naming = self._naming if _may_have_globs(content) else self._naming.literal
+            # Paths are as the program gave them; a plan, and an RDD that reads for one, has what a glob stands for.
+            is_of_plan = any(each in content.job_name for each in (FILE_SCAN, FOOTER_RDD))
+            is_own_rdd = content.job_type == RDD_JOB and not is_of_plan
+            may_have_globs = content.is_declared or is_own_rdd or _LOADING in content.job_name
+            naming = self._naming if may_have_globs else self._naming.literal
             inputs = () if is_nothing else self._named(content.inputs, naming)
             written = () if is_nothing else self._named(content.outputs, naming)
-            outputs = tuple(without_pushed(_from_inputs(one, inputs), inputs) for one in written)
+            outputs = tuple(without_pushed(_from_inputs(one, inputs), inputs) if one.edges else one for one in written)
             self._contents[id(content)] = structs.replace(content, inputs=inputs, outputs=outputs)
         return self._contents[id(content)]
 
@@ -222,19 +237,10 @@ class Evidence:
 def _without_false(run: RunState) -> RunState:
     """Return a run of a query over an RDD, such as Delta runs before it writes, without its inputs as its outputs."""
     content = run.content
-    if not (content.outputs and content.job_name.endswith(_ROWS_OF_PROGRAM)):
-        return run
     written = [one.dataset for one in content.outputs if one.is_bare and not one.edges]
     false = {read.dataset for read in content.inputs}.intersection(written)
     outputs = tuple(one for one in content.outputs if one.dataset not in false)
     return structs.replace(run, content=structs.replace(content, outputs=outputs))
-
-
-def _may_have_globs(content: RunContent) -> bool:
-    """Whether paths are as the program gave them; a plan, and an RDD that reads for one, has what a glob stands for."""
-    is_of_plan = any(each in content.job_name for each in (FILE_SCAN, FOOTER_RDD))
-    is_own_rdd = content.job_type == RDD_JOB and not is_of_plan
-    return content.is_declared or is_own_rdd or _LOADING in content.job_name
 
 
 def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
@@ -265,6 +271,8 @@ def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName])
         tables |= {one.dataset} if names else set()
         if any(len(parts) > _NAMESPACE_AND_TABLE and METADATA_TABLE.fullmatch(parts[-1]) for parts in names):
             alike.add(one.dataset)
+    if not alike:
+        return frozenset()
     folders = {_above(name) for name in tables - alike}
     return frozenset(
         name

@@ -199,6 +199,8 @@ def unnamed_part(name: DatasetName) -> str:
 
 def join_executions(left: Execution, right: Execution) -> Execution:
     """Return what two observations of one execution say together, in any order."""
+    # The same text means the same in both.
+    queries = {query.dataset: query for query in (*left.queries, *right.queries)}
     return join_fields(
         left,
         right,
@@ -208,12 +210,6 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         outputs=join(left.outputs, right.outputs),
         is_whole=left.is_whole and right.is_whole,
         unread=tuple(sorted({*left.unread, *right.unread})) if left != right else left.unread,
-        queries=_join_queries(left.queries, right.queries),
+        queries=tuple(queries[dataset] for dataset in sorted(queries)),
         unnamed=tuple(sorted({*left.unnamed, *right.unnamed})),
     )
-
-
-def _join_queries(left: tuple[DatabaseQuery, ...], right: tuple[DatabaseQuery, ...]) -> tuple[DatabaseQuery, ...]:
-    """Return the queries of two observations; the same text means the same in both."""
-    found = {query.dataset: query for query in (*left, *right)}
-    return tuple(found[dataset] for dataset in sorted(found))

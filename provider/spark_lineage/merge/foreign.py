@@ -73,6 +73,8 @@ class ForeignFacets:
 
     def named(self, naming: Naming) -> ForeignFacets:
         """Return the same by the names that a naming has for datasets."""
+        if not self._last:
+            return self
         return ForeignFacets(
             (time, one._replace(dataset=naming.name(one.dataset.namespace, one.dataset.name)))
             if one.dataset != NO_DATASET

@@ -77,7 +77,7 @@ def tables(symlinks: Iterable[Symlink]) -> list[Symlink]:
 
 def table_name(symlinks: Iterable[Symlink]) -> str | None:
     """Return what the catalog calls a dataset, None for what is in no catalog."""
-    return min((link.name for link in tables(symlinks)), default=None)
+    return min((link.name for link in symlinks if link.type == "TABLE"), default=None)
 
 
 def join(left: tuple[Observed, ...], right: tuple[Observed, ...]) -> tuple[Observed, ...]:
@@ -156,18 +156,14 @@ def named(observed: Iterable[Observed], naming: Naming) -> tuple[Observed, ...]:
         new = naming.name(link.namespace, link.name)
         return Symlink(new.namespace, new.name, link.type)
 
-    def sources(one: Observed) -> dict[DatasetName, DatasetName]:
-        return {source: new for source in {edge[1] for edge in one.edges} if (new := name(source)) != source}
-
-    return by_name(
-        structs.replace(
-            with_sources(one, sources(one)),
-            dataset=name(one.dataset),
-            symlinks=frozenset(map(symlink, one.symlinks)),
-            previous_name=one.previous_name and name(one.previous_name).whole,
-        )
-        for one in observed
-    )
+    found = []
+    for former in observed:
+        sources = {source: name(source) for source in {edge[1] for edge in former.edges}}
+        one = with_sources(former, {source: new for source, new in sources.items() if new != source})
+        symlinks = frozenset(map(symlink, one.symlinks))
+        previous = one.previous_name and name(one.previous_name).whole
+        found.append(structs.replace(one, dataset=name(one.dataset), symlinks=symlinks, previous_name=previous))
+    return by_name(found)
 
 
 def renamed(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed:

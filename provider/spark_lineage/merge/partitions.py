@@ -75,7 +75,7 @@ def without_branch(partition: str) -> str:
 
 def is_of_branch(partition: str) -> bool:
     """Whether a partition is of a branch, and not of main."""
-    return without_branch(partition) != partition
+    return f"/{_BRANCH}=" in f"/{partition}"
 
 
 def is_whole(partition: str) -> bool:
@@ -85,6 +85,8 @@ def is_whole(partition: str) -> bool:
 
 def are_apart(left: str, right: str) -> bool:
     """Whether two partitions of one dataset share no row: a column has two values."""
+    if left == right:
+        return False
     one, other = _values(left), _values(right)
     return one[_BRANCH] != other[_BRANCH] or any(_differ(one[each], other[each]) for each in one.keys() & other.keys())
 

@@ -172,19 +172,13 @@ class LineageState:
         started = min(known.started, logged.started)
         self.logged[logged.key] = join_fields(known, logged, application=application, started=started)
 
-    def unlistened(self) -> list[LoggedApplication]:
-        """Return the applications that are known by their event logs alone, where no listener's events came.
-
-        They come in the order of their starts: of several attempts of one, the last comes last.
-        """
-        return [] if self.application_ids else self._by_start()
-
     def superseded(self) -> set[tuple[str, str]]:
         """Return the attempts that another one of the same application has followed, by ``LoggedApplication.key``."""
-        last = dict(one.key for one in self._by_start())
+        last = dict(one.key for one in self.logged_by_start())
         return self.logged.keys() - last.items()
 
-    def _by_start(self) -> list[LoggedApplication]:
+    def logged_by_start(self) -> list[LoggedApplication]:
+        """Return what event logs say of applications; of several attempts of one, the last comes last."""
         return sorted(self.logged.values(), key=lambda one: (one.started, one.key))
 
     @property
@@ -211,7 +205,7 @@ class LineageState:
         for application in other.applications.values():
             self._join_application(application)
         for run_id, parent in other.parents.items():
-            self._join_parent(run_id, parent)
+            self.parents[run_id] = max(self.parents.get(run_id, parent), parent)
         for execution in other.executions.values():
             self.add_execution(execution)
         for logged in other.logged.values():
@@ -258,16 +252,14 @@ class LineageState:
             )
         )
         if is_application and facets.parent is not None:
-            parent = facets.parent
-            self._join_parent(run_id, ParentRun(parent.run.runId, parent.job.namespace, parent.job.name))
+            named = facets.parent
+            parent = ParentRun(named.run.runId, named.job.namespace, named.job.name)
+            self.parents[run_id] = max(self.parents.get(run_id, parent), parent)
 
     def _join_application(self, new: Application) -> None:
         key = (new.run_id, new.application_id or "")
         known = self.applications.get(key, new)
         self.applications[key] = new if known == new else join_fields(known, new)
-
-    def _join_parent(self, run_id: str, parent: ParentRun) -> None:
-        self.parents[run_id] = max(self.parents.get(run_id, parent), parent)
 
 
 def with_contents(runs: Mapping[str, RunState], change: Callable[[RunContent], RunContent]) -> dict[str, RunState]:

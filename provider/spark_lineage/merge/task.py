@@ -11,8 +11,9 @@ from operator import attrgetter
 from msgspec import structs
 
 from spark_lineage.merge.conclusion import EndFacts, conclude, is_kill_asked
+from spark_lineage.merge.content import Source, Sources
 from spark_lineage.merge.counts import Counts
-from spark_lineage.merge.entity import Entity, Source, Sources
+from spark_lineage.merge.entity import Entity
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.foreign import ForeignFacets
 from spark_lineage.merge.lineage import (
@@ -29,6 +30,7 @@ from spark_lineage.merge.lineage import (
     TaskState,
     Transformation,
 )
+from spark_lineage.merge.misnamed import is_named
 from spark_lineage.merge.observed import NO_TRANSFORMATION
 from spark_lineage.merge.outcome import run_outcome
 from spark_lineage.merge.state import LineageState, utc
@@ -71,14 +73,16 @@ def task_lineage(
     left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
     applications = state.described()
-    logged = state.unlistened()
+    known = state.application_ids
+    # Where no event of the listener came, applications are known by their event logs alone.
+    logged = [] if known else state.logged_by_start()
     # Of several attempts the last says whether the application has ended.
     ends = {one.key[0]: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}
     applications += ends.values()
     parents = state.parents | {one.application.run_id: one.parent for one in logged if one.parent is not None}
     times = [time for run in runs for time in (run.first, run.last)]
     times += [time for one in logged for time in (one.started, one.ended) if time is not None]
-    known, logs = state.application_ids, {key[0] for key in (*state.executions, *state.logged)}
+    logs = {key[0] for key in (*state.executions, *state.logged)}
     witnesses = {
         "listener": any(not run.content.is_declared for run in state.runs.values()),
         # The log of another application is no evidence of this one.
@@ -150,7 +154,9 @@ def _inputs(
                 missing = referred.get(entity, set()) - {field.name for field in read.schema}
                 schema = read.schema + tuple(map(SchemaField, sorted(missing)))
                 inputs.append(structs.replace(read, dataset=name, schema=schema))
-                versions[name] = entity.all_read_versions
+                # Those that the task made itself come last.
+                own = sorted(entity.own_read.versions if entity.own_read is not None else (), key=lambda v: (len(v), v))
+                versions[name] = tuple(filter(is_named, dict.fromkeys((*entity.read_versions, *own))))
                 called[name] |= entity.names
         elif glimpsed is not None:
             around = set(directories_above(glimpsed.dataset))

@@ -10,12 +10,14 @@ from itertools import chain
 from msgspec import structs
 
 from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, place_of, under_new_name
-from spark_lineage.merge.correction import lacks_columns_left, with_columns_left, written_partition
-from spark_lineage.merge.entity import Entity, Sources, WriteRun
+from spark_lineage.merge.content import Sources
+from spark_lineage.merge.correction import LEAVING, with_columns_left, written_partition
+from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement, Execution
+from spark_lineage.merge.file_reading import is_schema_reading
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
-from spark_lineage.merge.observed import Observed, compose, in_partition, indirect, lacks, with_changes
+from spark_lineage.merge.observed import Observed, compose, in_partition, indirect, lacks, table_name, with_changes
 from spark_lineage.merge.outcome import (
     CTAS_COMMAND,
     RunOutcome,
@@ -30,7 +32,6 @@ from spark_lineage.merge.outcome import (
     run_outcome,
     write_of,
 )
-from spark_lineage.merge.schema_reading import is_schema_reading
 from spark_lineage.merge.state import LineageState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
@@ -220,9 +221,9 @@ class Timeline:
             is_unconfirmed=unconfirmed,
             is_doubtful=doubtful,
             is_appending=is_appending(run, execution, is_known=entity.is_filled),
-            is_outer="CREATE" in write.lifecycles or is_outer(run),
+            is_repeated=is_told and ("CREATE" in write.lifecycles or is_outer(run)),
             is_inner_right=CTAS_COMMAND in run.content.job_name,
-            is_certain=statement is not None and not is_conditional and entity.table_name is not None,
+            is_certain=statement is not None and not is_conditional and table_name(entity.symlinks) is not None,
             is_declaration=is_declaration(run, write, execution),
             is_replacing=is_replacing,
             is_placed=is_placed,
@@ -234,7 +235,7 @@ class Timeline:
 
     def _with_left(self, write: Observed, execution: Execution, entity: Entity) -> Observed:
         """Return a write with the columns of rows that its command leaves, where its run does not name them."""
-        if not lacks_columns_left(write, execution):
+        if execution.command not in LEAVING or write.schema:
             return write
         return with_columns_left(write, entity.known_schema or self._columns.get(write.dataset, ()))
 
@@ -267,8 +268,8 @@ class Timeline:
             source = source_of(name)
             found = sources.setdefault(column, set())
             found.update((former, at, compose(how, inner)) for former, at, inner in source.content.sources_of(field))
-            if source.has_former and not source.entity.is_added(field):
-                found.add((source.entity, source.entity.former_name(field), how))
+            if source.has_former and (before := source.entity.former_name(field)) is not None:
+                found.add((source.entity, before, how))
         through = {source_of(edge[1]) for edge in write.edges}
         through.update(source_of(name) for name in inputs if self._bindings.known(name) is not None)
         for source in through:

@@ -136,7 +136,10 @@ class StatusLedger:
         transition = StatusTransition(subject, subject_id, old, *rest)
         if not is_part:
             self.transitions.append(transition)
-            self._shorten(report.subject)
+            # The middle of what changes without end is left out, such as a query that is started anew each minute.
+            places = [place for place, one in enumerate(self.transitions) if one.subject == report.subject]
+            if len(places) > MAX_KEPT:
+                del self.transitions[places[MAX_KEPT // 2]]
         elif report.status == "FAILED" and self._failures[report.subject] < MAX_FAILED:
             self._failures[report.subject] += 1
             self.transitions.append(transition)
@@ -175,12 +178,6 @@ class StatusLedger:
             is_same = (one.subject, one.application_id, one.subject_id) == thing and one.new_status == report.status
             if is_same and not one.exception:
                 self.transitions[place] = structs.replace(one, exception=report.exception)
-
-    def _shorten(self, subject: Subject) -> None:
-        """Leave out the middle of what changes without end, such as a query that is started anew each minute."""
-        places = [place for place, one in enumerate(self.transitions) if one.subject == subject]
-        if len(places) > MAX_KEPT:
-            del self.transitions[places[MAX_KEPT // 2]]
 
     def summed(self) -> tuple[tuple[Subject, Status, int], ...]:
         """Return how many SparkJobs, SQL executions and streaming queries there are, by subject and status, sorted.

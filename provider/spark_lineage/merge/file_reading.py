@@ -1,20 +1,30 @@
-"""Which files RDDs read of which the listener names the directory alone, and which of them stay unknown (M10)."""
+"""Which files runs read: those of RDDs, of which the listener names the directory alone, and what only gives a schema.
+
+What is read only to learn a schema makes no input, unless nothing else names the data (M10).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+import re
+from collections.abc import Collection, Container, Mapping
 from itertools import islice
 
 from msgspec import structs
 
+from spark_lineage.merge.correction import with_above
 from spark_lineage.merge.execution import FILES_UNREAD, NO_EXECUTION, Execution
-from spark_lineage.merge.observed import Observed, by_name, renamed
-from spark_lineage.merge.schema_reading import is_lines, is_schema_reading
+from spark_lineage.merge.observed import LINES, Observed, by_name, renamed
 from spark_lineage.merge.state import RDD_JOB, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
 # What the listener calls a ``FileScanRDD`` in the name of a job.
 FILE_SCAN = "file_scan"
+# A file of a directory that Spark has written.
+_PART_FILE = re.compile(r"/part-\d{5}[^/]*$")
+# Plans of Spark's schema inference for CSV and JSON, which reads files as lines of text.
+_INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
+# The RDD that reads the footers of Parquet and ORC files; no RDD of a program's own names files by it.
+FOOTER_RDD = "parallel_collection"
 
 
 def with_files(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> Mapping[str, RunState]:
@@ -26,7 +36,8 @@ def with_files(runs: Mapping[str, RunState], executions: Mapping[str, Execution]
     it names are that directory.
     """
     whole = _read_by_plans(runs, executions)
-    read_inside = _directories(_read_by_plans(runs, executions, has_inference=False))
+    of_files = _read_by_plans(runs, executions, has_inference=False)
+    read_inside = {directory for name in of_files for directory in islice(directories_above(name), 1)}
     inspected: dict[DatasetName, set[DatasetName]] = {}
     found: dict[str, RunState] = {}
     for run_id in sorted(runs, key=lambda each: (runs[each].first, each)):
@@ -56,11 +67,6 @@ def _is_unknown(read: Observed, content: RunContent, execution: Execution, known
     is_of_rows = content.job_type == RDD_JOB and FILE_SCAN in content.job_name
     is_open = bool(execution.unread_files) or (is_of_rows and execution is NO_EXECUTION)
     return is_open and all(one.dataset != read.dataset for one in execution.inputs)
-
-
-def _directories(names: Iterable[DatasetName]) -> set[DatasetName]:
-    """Return the directories right around paths."""
-    return {directory for name in names for directory in islice(directories_above(name), 1)}
 
 
 def without_named(
@@ -96,7 +102,7 @@ def unnamed_files(runs: Mapping[str, RunState]) -> list[str]:
         for run in runs.values()
         if run.content.is_streaming
         for read in run.content.inputs
-        for directory in _with_above(read.dataset)
+        for directory in with_above(read.dataset)
     }
     found = []
     for run in runs.values():
@@ -116,17 +122,13 @@ def _left_out(runs: Mapping[str, RunState]) -> frozenset[DatasetName]:
     """Return the directories around inputs and outputs, but for those that something is declared for."""
     around = {above for one in observed_in(runs) for above in directories_above(one.dataset)}
     declared = {read.dataset for run in runs.values() if run.content.is_declared for read in run.content.inputs}
-    covered = {above for name in declared for above in _with_above(name)}
+    covered = {above for name in declared for above in with_above(name)}
     return frozenset(name for name in around - covered if declared.isdisjoint(directories_above(name)))
 
 
 def _is_directory(read: Observed) -> bool:
     """Whether a name may be that of the directory around files that were read."""
     return read.is_bare and is_path_namespace(read.dataset.namespace)
-
-
-def _with_above(name: DatasetName) -> tuple[DatasetName, ...]:
-    return name, *directories_above(name)
 
 
 def _read_by_plans(
@@ -156,3 +158,37 @@ def observed_in(runs: Mapping[str, RunState]) -> list[Observed]:
     """Return the datasets of runs, those that runs share once."""
     contents = {id(run.content): run.content for run in runs.values()}
     return [one for content in contents.values() for one in (*content.inputs, *content.outputs)]
+
+
+def without_inference(execution: Execution, read: Collection[DatasetName]) -> Execution:
+    """Return an execution without the files that it read to infer a schema, where other plans ``read`` them.
+
+    These read the files, or a directory around them. Of what no other plan reads, such as the file behind ``df.rdd``,
+    this is the only witness; its lines are no schema. Several files, and one that Spark has written, are of the
+    directory that the program named.
+    """
+    lines = [one for one in execution.inputs if is_lines(one)]
+    around = {next(directories_above(one.dataset), one.dataset) for one in lines}
+    is_of_spark = any(_PART_FILE.search(one.dataset.name) for one in lines)
+    is_directory = not execution.outputs and len(around) == 1 and (len(lines) > 1 or is_of_spark)
+    kept = [
+        structs.replace(one, dataset=min(around) if is_directory else one.dataset, schema=())
+        for one in lines
+        if not any(name in read for name in (one.dataset, *directories_above(one.dataset)))
+    ]
+    return structs.replace(execution, inputs=by_name([*(one for one in execution.inputs if one not in lines), *kept]))
+
+
+def is_lines(read: Observed) -> bool:
+    """Whether files were read as lines of text, as schema inference does."""
+    return len(read.schema) == 1 and (read.schema[0].name, read.schema[0].type) == (LINES[0].name, LINES[0].type)
+
+
+def is_schema_reading(content: RunContent, read: Observed) -> bool:
+    """Whether a run read this dataset only to learn its schema."""
+    if content.outputs:
+        return False
+    if content.job_type == RDD_JOB:
+        return FOOTER_RDD in content.job_name
+    is_inference = is_lines(read) and any(plan in content.job_name for plan in _INFERENCE_PLANS)
+    return is_inference and is_path_namespace(read.dataset.namespace)
