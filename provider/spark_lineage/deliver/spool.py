@@ -211,11 +211,6 @@ class Run:
         is_longer = event.has_datasets and len(event.body) > self.size
         return event.event_type in TERMINAL and (event.event_type != self.event_type or is_longer)
 
-    def after(self, event: Outgoing, stamp: str) -> Run:
-        """Return what is to be remembered when an event was put."""
-        began = _began(event) if event.event_type == "START" else self.began
-        return Run(event.event_type, stamp, began, len(event.body) if event.event_type in TERMINAL else 0)
-
     def next_stamp(self) -> str:
         """Return a time that comes after the last event, whatever the clock says."""
         now = datetime.now(UTC)
@@ -256,7 +251,11 @@ class Spool:
     def _put(self, event: Outgoing, before: Run) -> str:
         """Keep an event that is news; return an empty name where another process has begun its run meanwhile."""
         create_private(self._runs)
-        self._check_room(len(event.body))
+        disk, size = os.statvfs(self.directory), len(event.body)
+        if disk.f_bavail * disk.f_frsize < FREE_BYTES + size:
+            raise SpoolError(f"the disk of {self.directory} is nearly full: free some space there")
+        if (self._estimate() or 0) + size > self._max_bytes:
+            self._make_room(size)
         stamp = before.next_stamp()
         name = f"{stamp}-{encoded(event.run_id or _NO_RUN)}-{event.event_type}-{len(event.body)}.json"
         place, part = self.directory / name, self.directory / f".{name}.{os.getpid()}.part"
@@ -482,7 +481,9 @@ class Spool:
         """Remember an event of a run; return False where another process has put the first one meanwhile."""
         if not event.run_id:
             return True
-        note, after = self._runs / encoded(event.run_id), before.after(event, stamp)
+        note = self._runs / encoded(event.run_id)
+        began = _began(event) if event.event_type == "START" else before.began
+        after = Run(event.event_type, stamp, began, len(event.body) if event.event_type in TERMINAL else 0)
         if before.event_type:
             self._replace(note, after)
             return True
@@ -510,17 +511,6 @@ class Spool:
                 self._replace(self._runs / encoded(run_id), before)
             elif run_id:
                 (self._runs / encoded(run_id)).unlink(missing_ok=True)
-
-    def _check_room(self, size: int) -> None:
-        """Make room for an event.
-
-        :raises SpoolError: when the disk is nearly full, or what may go is not enough
-        """
-        disk = os.statvfs(self.directory)
-        if disk.f_bavail * disk.f_frsize < FREE_BYTES + size:
-            raise SpoolError(f"the disk of {self.directory} is nearly full: free some space there")
-        if (self._estimate() or 0) + size > self._max_bytes:
-            self._make_room(size)
 
     def _estimate(self, at_most_seconds: float = float("inf")) -> int | None:
         """Return how many bytes there are, about; None where they were not counted within some seconds."""

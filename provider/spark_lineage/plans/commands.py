@@ -173,7 +173,10 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     write = {key: value or "" for key, value in found.groupdict().items()} if found else {}
     partitions = write.get("partitions", "").strip(", ")
     options = _options(text)
-    partition = _partition(write["static"], write.get("location", "")) if "static" in write else _replaced(options)
+    if "static" in write:
+        partition = _partition(write["static"], write.get("location", ""))
+    else:
+        partition = _replaced(options["replacewhere"]) if "replacewhere" in options else ()
     partition += tuple(f"{match['column']}={match['value']}" for match in _HIVE_STATIC.finditer(partitions))
     mode = _mode(name, text, write.get("overwrite"))
     is_dynamic = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, "")).lower() == "dynamic"
@@ -215,8 +218,8 @@ def taking_over(plan: Plan, tables: Tables) -> Command | None:
 
 
 def moved(plan: Plan, tables: Tables) -> tuple[Observed, str] | None:
-    """Return the table of which a call makes another snapshot the current one, and what is counted of it."""
-    call = _MOVING.search(plan.root.fields.get("Arguments", "")) if plan.root.name == "Call" else None
+    """Return the table of which a CALL makes another snapshot the current one, and what is counted of it."""
+    call = _MOVING.search(plan.root.fields.get("Arguments", ""))
     table = tables.foreign(call["table"]) if call else None
     return (table, f"{call['procedure']}: the state of {call['table']}") if call and table else None
 
@@ -245,9 +248,9 @@ def _partition(static: str, location: str) -> tuple[str, ...]:
     return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
 
 
-def _replaced(options: Mapping[str, str]) -> tuple[str, ...]:
+def _replaced(condition: str) -> tuple[str, ...]:
     """Return the partition that ``replaceWhere`` of Delta is, empty where it is another condition."""
-    conjuncts = [_EQUAL.fullmatch(each) for each in re.split(r"(?i)\sAND\s", options.get("replacewhere", ""))]
+    conjuncts = [_EQUAL.fullmatch(each) for each in re.split(r"(?i)\sAND\s", condition)]
     return tuple(f"{each['column']}={each['value']}" for each in conjuncts if each) if all(conjuncts) else ()
 
 

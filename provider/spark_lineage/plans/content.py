@@ -35,7 +35,7 @@ from spark_lineage.plans.commands import (
 from spark_lineage.plans.event_log_lines import Source
 from spark_lineage.plans.lists import arguments, outputs
 from spark_lineage.plans.names import Names, hidden, plain
-from spark_lineage.plans.operators import Leaf, trace
+from spark_lineage.plans.operators import trace
 from spark_lineage.plans.plan import Node, Plan, parse_plan
 from spark_lineage.plans.rdds import NO_ROWS, ROWS_OF_PROGRAM, Rows, Scans, scans_of
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
@@ -134,11 +134,6 @@ class PlanContent:
         return () if self.moved is None or self.moved[0].dataset not in written else self.moved[1:]
 
     @property
-    def is_query_of_data(self) -> bool:
-        """Whether it may be the query of a command around it."""
-        return bool((self.inputs or self.is_of_batch) and self.command.has_data and not self.is_bookkeeping)
-
-    @property
     def is_bookkeeping(self) -> bool:
         """Whether it reads what Delta keeps in its log, or gives that out."""
         names = {column.name for column in self.traced.columns}
@@ -205,13 +200,18 @@ class PlanContent:
         if command.target is not None and command.name.endswith("AsSelectCommand") and len(places) == 1:
             # It names the table alone, the write inside of it the place.
             command = replace(command, target=structs.replace(command.target, dataset=places[0].dataset))
-        queries = [each for each in inside if each.is_query_of_data]
+        reading = (each for each in inside if each.command.has_data and (each.inputs or each.is_of_batch))
+        queries = [each for each in reading if not each.is_bookkeeping]
         if command.has_data or command.name in _CLOSED or not queries:
             return self
         rows = reduce(or_, (content.rows for content in queries), self.rows)
         # One that writes itself has the columns.
         has_rows = any(content.has_rows_of_program and content.command.target is None for content in queries)
-        own, unread = self._own(queries), self.unread
+        # The query that it writes is known by the share of its columns that the command names: sources run others, such
+        # as Delta to find the files of its change feed.
+        named = {id(each): [column.id in self.ids for column in each.traced.columns] for each in queries}
+        own = max(queries, key=lambda each: sum(named[id(each)]) / max(len(named[id(each)]), 1))
+        unread = self.unread
         # What a logical relation leaves unnamed, the plan that was run names.
         known = [read for read in self.inputs if read.dataset.namespace or not own.is_whole]
         inputs = by_name([*known, *(read for content in queries for read in content.inputs)])
@@ -236,14 +236,6 @@ class PlanContent:
 
         command, traced = replace(self.command, target=target), self.traced.with_sources(renamed)
         return replace(self, command=command, inputs=(target,), traced=traced)
-
-    def _own(self, queries: Sequence[PlanContent]) -> PlanContent:
-        """Return the query that it writes, by the share of its columns that the command names.
-
-        Sources run other queries, such as Delta to find the files of its change feed.
-        """
-        named = {id(each): [column.id in self.ids for column in each.traced.columns] for each in queries}
-        return max(queries, key=lambda each: sum(named[id(each)]) / max(len(named[id(each)]), 1))
 
 
 def with_edges(target: Observed, traced: Traced) -> Observed:
@@ -281,7 +273,8 @@ def read_plan(
     is_of_delta = name == CLONE or bool(_DELTA_CATALOG.match(command_text))
     states, feeds = _states(plan, command_text, tables), change_feeds(plan, tables)
     content = replace(_read(plan, tables, batch, configs), states=states, is_of_delta=is_of_delta, feeds=feeds)
-    content = replace(content, unread=(*content.unread, *staged(content.command, configs)), moved=moved(plan, tables))
+    call = moved(plan, tables) if plan.root.name == "Call" else None
+    content = replace(content, unread=(*content.unread, *staged(content.command, configs)), moved=call)
     if answer := delta_answer(plan, content.traced, tables.at):
         tables.answers.add(root_id, answer)
     return content
@@ -386,7 +379,17 @@ def _kafka_data(plan: Plan) -> Node | None:
 
 
 def _traced(plan: Plan, tables: Tables, batch: Traced, sorted_by: frozenset[int]) -> Traced:
-    traced = trace(_data(plan), _leaf(tables, batch), tables.subqueries, sorted_by)
+    def leaf(node: Node) -> Read:
+        if node.name == _EXISTING_RDD:
+            # Rows that code made, of which no column is known; in a micro-batch those that it was given.
+            return Read([column.sources for column in batch.columns], is_whole=bool(batch.columns))
+        return read_leaf(node, tables)
+
+    root = unwrapped(plan.root)
+    # JDBC writes through the turning of rows into objects.
+    is_of_objects = root.name == "DeserializeToObject" and root.children
+    data = replace(plan, root=root.children[0]) if is_of_objects else plan
+    traced = trace(data, leaf, tables.subqueries, sorted_by)
     # What a command prints of itself besides, such as the names of the columns that it writes, is not traced.
     command = command_node(plan)
     is_cut = any(node.is_cut for node in plan.walk() if node is not command)
@@ -408,22 +411,6 @@ def _output_mode(plan: Plan) -> str:
     saved = (node.fields.get("Arguments", "") for node in plan.walk() if node.name.endswith("StateStoreSave"))
     modes = (part.lower() for text in saved if "checkpoint = <unknown>" not in text for part in arguments(text))
     return next((mode for mode in modes if mode in _OUTPUT_MODES), "")
-
-
-def _data(plan: Plan) -> Plan:
-    """The plan without the turning of rows into objects that JDBC writes through."""
-    root = unwrapped(plan.root)
-    return replace(plan, root=root.children[0]) if root.name == "DeserializeToObject" and root.children else plan
-
-
-def _leaf(tables: Tables, batch: Traced) -> Leaf:
-    def read(node: Node) -> Read:
-        if node.name == _EXISTING_RDD:
-            # Rows that code made, of which no column is known; in a micro-batch those that it was given.
-            return Read([column.sources for column in batch.columns], is_whole=bool(batch.columns))
-        return read_leaf(node, tables)
-
-    return read
 
 
 def streamed(

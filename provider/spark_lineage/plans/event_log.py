@@ -26,7 +26,6 @@ from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.listener_options import listener_names
 from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.accounting import Account, Accounts
-from spark_lineage.plans.applications import logged_application
 from spark_lineage.plans.content import PlanContent, read_plan, stream_command, streamed
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
@@ -177,7 +176,7 @@ class EventLogReader:
     def _of_application(self, event: events.ApplicationStart | events.ApplicationEnd) -> None:
         if isinstance(event, events.ApplicationStart):
             self._application_id, self._attempt_id = event.id or "", event.attempt_id or ""
-            self._application = logged_application(event, self._environment, self._version)
+            self._application = events.logged_application(event, self._environment, self._version)
             self._say("APPLICATION", self._application_id, "RUNNING", event.millis)
         else:
             if self._application is not None and event.timestamp is not None:
@@ -196,14 +195,15 @@ class EventLogReader:
             case events.AdaptiveUpdate() | events.DriverUpdates():
                 self._measure(event)
             case events.ExecutionEnd():
-                self._say_end("SQL_EXECUTION", str(event.executionId), event.errorMessage, event.time)
+                status: Status = "FAILED" if event.errorMessage else "FINISHED"
+                self._say("SQL_EXECUTION", str(event.executionId), status, event.time, error=event.errorMessage or "")
                 yield from self._end(event)
             case events.JobStart():
                 self._say("SPARK_JOB", str(event.id), "RUNNING", event.submitted)
                 yield from self._job(event)
             case events.JobEnd(result=result):
                 is_failed = result.result != "JobSucceeded"
-                status: Status = "FAILED" if is_failed else "FINISHED"
+                status = "FAILED" if is_failed else "FINISHED"
                 text = result.exception.message if result.exception else ""
                 self._say("SPARK_JOB", str(event.id), status, event.completed, error=text)
                 if one := self._saving.pop(event.id, None):
@@ -224,10 +224,8 @@ class EventLogReader:
                     yield self._execution(running, event.progress)
             case events.QueryTerminated():
                 # The event has no time of its own.
-                self._say_end("STREAMING_QUERY", event.runId, event.exception, None)
-
-    def _say_end(self, subject: Subject, name: str, error: str | None, millis: int | None) -> None:
-        self._say(subject, name, "FAILED" if error else "FINISHED", millis, error=error or "")
+                status: Status = "FAILED" if event.exception else "FINISHED"
+                self._say("STREAMING_QUERY", event.runId, status, None, error=event.exception or "")
 
     def tell_numbers(self) -> None:
         """Report what the tasks come to so far, where any has ended."""
@@ -252,7 +250,8 @@ class EventLogReader:
         return self._named(self._left())
 
     def _named(self, executions: Iterator[Execution]) -> Iterator[Execution]:
-        return (with_listener_names(one, self._names) for one in executions)
+        has_options = self._names.has_options
+        return (with_listener_names(one, self._names) for one in executions) if has_options else executions
 
     def _left(self) -> Iterator[Execution]:
         for query_id, batches in self._ended.items():

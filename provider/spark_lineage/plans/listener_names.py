@@ -13,8 +13,6 @@ from spark_lineage.plans.tables import path_name
 
 def with_listener_names(one: Execution, names: ListenerNames) -> Execution:
     """Return an execution by the listener's names; an option that cannot be read here is counted as an unread part."""
-    if not names.has_options:
-        return one
 
     def named(observed: Observed) -> Observed:
         former = observed.previous_name

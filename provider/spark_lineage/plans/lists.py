@@ -21,6 +21,7 @@ _UNKNOWN = re.compile(r"(?P<text>.*)#(?P<id>\d+)L?", re.DOTALL)
 _ATTRIBUTE = re.compile(ATTRIBUTE)
 UNKNOWN_NAME = ""
 _AS = " AS "
+_AS_AT = re.compile(_AS)
 _ALIAS = re.compile(rf"{_AS}{ATTRIBUTE}|{ATTRIBUTE}{_AS}[^\s,()]*#\d")
 _IN_SET = " INSET "
 # A field of a struct, whose name may hold anything too.
@@ -139,7 +140,10 @@ def defined(element: str) -> Defined | None:
     if unknown is None:
         return None
     text, identity = unknown["text"], int(unknown["id"])
-    places = list(_places_of_as(text))
+    # An expression may end behind all attributes, outside of all brackets.
+    start = max((match.end() for match in _ATTRIBUTE.finditer(text)), default=0)
+    ends = (match.start() for match in _AS_AT.finditer(text, start))
+    places = [end for end in ends if _is_value(text[:end])]
     if not places:
         return None if _ATTRIBUTE.search(text) else Defined(identity, text, None)
     before = text[: places[0]]
@@ -149,15 +153,6 @@ def defined(element: str) -> Defined | None:
     is_closed = before.endswith((")", " END")) and _is_balanced(name)
     is_certain = len(places) == 1 or is_closed or _LAST.search(before) is not None
     return Defined(identity, name if is_certain else UNKNOWN_NAME, before)
-
-
-def _places_of_as(text: str) -> Iterator[int]:
-    """Return where an expression may end and its alias begin: behind all attributes, outside of all brackets."""
-    start = max((match.end() for match in _ATTRIBUTE.finditer(text)), default=0)
-    for match in re.compile(_AS).finditer(text, start):
-        before = text[: match.start()]
-        if _is_value(before):
-            yield match.start()
 
 
 def attributes(text: str) -> list[Defined]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 # The attributes of an application that are remembered: those of a stream are new in each micro-batch.
 _REMEMBERED_MAX = 100_000
+_WITHIN_WORD = re.compile(r"\w\w")
 _ID = re.compile(r"#(\d+)L?")
 _END = re.compile(r"#(\d+)L?(?=, |\Z)")
 # What stands for the rest of a list that is cut.
@@ -158,7 +159,7 @@ class Names:
         if "#" not in text:
             return text
         found: list[tuple[int, int, str]] = list(self._attributes(text))
-        if subqueries := list(_subqueries(text, fields)):
+        if "subquery#" in text and (subqueries := list(_subqueries(text, fields))):
             found = sorted(found + subqueries, key=lambda one: (one[1], -one[0]))
         pieces: list[str] = []
         begin = len(text)
@@ -176,7 +177,7 @@ class Names:
                 start = end - len(name)
                 # The analyzer keeps the spelling of a query: `ID#1` is `id#1`.
                 is_there = text.startswith(name, start) or text[start:end].lower() == name.lower()
-                if start >= 0 and is_there and _is_begin(text, start):
+                if start >= 0 and is_there and not (start and _WITHIN_WORD.match(text, start - 1)):
                     yield start, match.end(), hidden(text[start:end]) + match[0]
                     break
 
@@ -194,17 +195,8 @@ def _consecutive(ends: list[re.Match[str]]) -> list[re.Match[str]]:
     return [] if any(ids.count(end[1]) > 1 for end in found) else found[::-1]
 
 
-def _is_begin(text: str, start: int) -> bool:
-    """Whether a name may begin here: not in the middle of a word."""
-    return start == 0 or not (_is_word(text[start - 1]) and _is_word(text[start]))
-
-
-def _is_word(letter: str) -> bool:
-    return letter.isalnum() or letter == "_"
-
-
 def _subqueries(text: str, fields: Mapping[int, Collection[str]]) -> Iterator[tuple[int, int, str]]:
-    for match in _SUBQUERY.finditer(text) if "subquery#" in text else ():
+    for match in _SUBQUERY.finditer(text):
         identity, end, name = int(match["id"]), match.end(), ""
         if match["has_field"]:
             # Spark merges several subqueries into one, whose value is a struct.

@@ -165,7 +165,7 @@ def parse_plan(text: str, names: Names | None = None) -> Plan | None:
     if root is None:
         return None
     plan = Plan(root)
-    for expression, section in _sections("".join(rest)):
+    for expression, section in _sections(rest[0]) if rest else ():
         node, identity = _parse_section(section, nodes), _ID.search(expression)
         if node is not None and identity:
             plan.subqueries.setdefault(int(identity[1]), node)
@@ -225,7 +225,10 @@ def _parse_blocks(text: str, nodes: Mapping[int, Node]) -> None:
     for line in text.split("\n"):
         block = _BLOCK.match(line) if was_blank else None
         found = nodes.get(int(block["number"])) if block else None
-        if block and found and (node is None or found.number > node.number) and _is_named(found, block["name"]):
+        # The tree may have more behind a name, or on further lines.
+        kind = block["name"].split(" ", 1)[0] if block else ""
+        is_next = found and (node is None or found.number > node.number)
+        if block and found and is_next and found.name.removeprefix("* ").startswith(kind):
             if node is not None:
                 _parse_fields(node, lines)
             node, lines = found, [block["name"]]
@@ -234,12 +237,6 @@ def _parse_blocks(text: str, nodes: Mapping[int, Node]) -> None:
         was_blank = not line.strip()
     if node is not None:
         _parse_fields(node, lines)
-
-
-def _is_named(node: Node, heading: str) -> bool:
-    """Whether a heading has the name that the tree has; that may have more behind it, or on further lines."""
-    kind = heading.split(" ", 1)[0]
-    return node.name.removeprefix("* ").startswith(kind)
 
 
 def _parse_fields(node: Node, lines: list[str]) -> None:

@@ -273,12 +273,6 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
 
     One that it names without its place is ``unnamed``: a JDBC table, whose URL Spark redacts, or a logical relation.
     """
-    found = _found_otherwise(node, tables)
-    return _described(node, tables) if found is None else found
-
-
-def _found_otherwise(node: Node, tables: Tables) -> tuple[Observed, ...] | None:
-    """Return what a leaf reads that is an answer of a source, or reads Kafka or a JDBC catalog; None for others."""
     if answered := tables.answers.of(node):
         return answered.tables
     if (topics := scanned_topics(node)) is not None:
@@ -287,7 +281,7 @@ def _found_otherwise(node: Node, tables: Tables) -> tuple[Observed, ...] | None:
     if database := V2_DATABASE_SCAN.fullmatch(node.name):
         named = joined_tables(node) or ([database["table"]] if database["table"] else [])
         return by_name(Observed(tables.in_database(each)) for each in named) or (_hidden(node),)
-    return None
+    return _described(node, tables)
 
 
 def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C901, PLR0911 - a case for each kind of leaf
