@@ -283,7 +283,7 @@ def test_what_is_no_setting_is_nobodys_business() -> None:
 def test_the_extra_keeps_the_case_of_a_cluster_and_wins_over_the_section(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__HOSTNAMEPATTERN.PROD", "k2")
     places = Places({}, {"hostnamePattern.Prod": ["k1", "k3"]})
-    assert places.options()["hostnamepattern.prod"] == ["k1", "k3"]
+    assert places.options()["hostnamePattern.Prod"] == ["k1", "k3"]
     assert places.naming().name("kafka://k1:9092,k3:9092", "t").namespace == "kafka://Prod"
     assert places.naming().name("kafka://k2:9092", "t").namespace == "kafka://k2:9092"
 

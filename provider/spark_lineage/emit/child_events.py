@@ -17,11 +17,12 @@ from openlineage.client.generated.ownership_job import Owner, OwnershipJobFacet
 from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 from openlineage.client.uuid import generate_static_uuid
 
-from spark_lineage.emit.facets import PRODUCER, sent_name
+from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import input_datasets, job_facets, job_type_facet, output_datasets, run_facets
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, cut
 from spark_lineage.merge.lineage import Action, DatasetLineage, ParentRun, TaskLineage
+from spark_lineage.naming.backend_names import safe_name
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redacted_event import event_time
 from spark_lineage.settings import Granularity
@@ -117,7 +118,7 @@ def _events(
 
 def _described(child: ChildRun, task: ParentRun, description: str | None) -> dict[str, Any]:
     names = [*(each.dataset for each in child.lineage.outputs), *(each.dataset for each in child.lineage.attempted)]
-    written = ", ".join(sent_name(name).name for name in names)
+    written = ", ".join(safe_name(name).name for name in names)
     text = "\n\n".join(filter(None, (f"All that leads to {written}, in the task {task.job_name}.", description)))
     return {
         "documentation": DocumentationJobFacet(description=text, producer=PRODUCER),
@@ -201,15 +202,12 @@ def _leading_to(dataset: DatasetName, actions: Sequence[Action]) -> list[Action]
 
 
 def _job(readable: str, inputs: Iterable[DatasetName], outputs: Iterable[DatasetName]) -> str:
-    named = [sorted((name.namespace, name.name) for name in map(sent_name, names)) for names in (inputs, outputs)]
+    named = [sorted((name.namespace, name.name) for name in map(safe_name, names)) for names in (inputs, outputs)]
     digest = hashlib.sha256(json.dumps(named, separators=(",", ":")).encode()).hexdigest()
     return "_".join(part for part in (readable, digest[:_HASH_DIGITS]) if part)
 
 
 def _place(dataset: DatasetName) -> str:
     """The end of a dataset's name, which people know it by: ``orders`` of ``/warehouse/shop.db/orders``."""
-    return _readable(sent_name(dataset).name.rstrip("/").rpartition("/")[2])
-
-
-def _readable(text: str) -> str:
-    return _NOT_READABLE.sub("_", text)[:_READABLE_LENGTH].strip("_.")
+    last = safe_name(dataset).name.rstrip("/").rpartition("/")[2]
+    return _NOT_READABLE.sub("_", last)[:_READABLE_LENGTH].strip("_.")

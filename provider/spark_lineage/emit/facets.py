@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -135,16 +135,9 @@ class SparkJobFacet(JobFacet):
         return _OURS.format("SparkJobFacet")
 
 
-# Column lineage names the same few datasets over and over.
-@lru_cache(maxsize=8192)
-def sent_name(dataset: DatasetName) -> DatasetName:
-    """Return the name of a dataset, which has no secrets any more, such that every backend can hold it."""
-    return safe_name(dataset)
-
-
 def named(dataset: DatasetName) -> dict[str, str]:
     """Return namespace and name of a dataset as they are sent."""
-    sent = sent_name(dataset)
+    sent = safe_name(dataset)
     return {"namespace": sent.namespace, "name": sent.name}
 
 
@@ -163,7 +156,7 @@ def facets_of_input(dataset: DatasetLineage) -> dict[str, Any]:
     links = [link for link in dataset.symlinks if not (is_in_own and dataset_type(link.dataset) == "table")]
     identifiers = [Identifier(**named(link.dataset), type=link.type) for link in links]
     return passing(dataset.foreign) | known(
-        dataSource=data_source(sent_name(dataset.dataset).namespace) if dataset.has_data_source else None,
+        dataSource=data_source(safe_name(dataset.dataset).namespace) if dataset.has_data_source else None,
         schema=SchemaDatasetFacet(columns, producer=PRODUCER) if columns else None,
         symlinks=SymlinksDatasetFacet(identifiers, producer=PRODUCER) if links else None,
         hierarchy=_hierarchy(dataset.symlinks[0]) if dataset.symlinks and not links else None,
@@ -238,7 +231,7 @@ def data_source(namespace: str) -> DatasourceDatasetFacet:
 
 
 def _hierarchy(link: Symlink) -> Any:
-    database, _, table = sent_name(link.dataset).name.rpartition(".")
+    database, _, table = safe_name(link.dataset).name.rpartition(".")
     levels = (("DATABASE", database), ("TABLE", table))
     return facet(HIERARCHY_KEY, hierarchy=[{"type": kind, "name": name} for kind, name in levels if name])
 

@@ -42,12 +42,6 @@ def _redacted(value: Any, secrets: object) -> Any:
     return _struct(value, secrets) if isinstance(value, Struct) else value
 
 
-# Column lineage names the same few datasets and transformations over and over.
-@lru_cache(maxsize=8192)
-def _repeated(value: Struct, secrets: object) -> Struct:
-    return _struct(value, secrets)
-
-
 def _struct(value: Struct, secrets: object) -> Struct:
     changes: dict[str, Any] = {}
     for field, mask in _masks(type(value)):
@@ -58,6 +52,10 @@ def _struct(value: Struct, secrets: object) -> Struct:
     return structs.replace(value, **changes) if changes else value
 
 
+# Column lineage names the same few datasets and transformations over and over.
+_repeated = lru_cache(maxsize=8192)(_struct)
+
+
 @cache
 def _masks(kind: type[Struct]) -> tuple[tuple[str, Callable[[Any], Any] | None], ...]:
     """Return the fields of a struct that may hold a secret, and what masks each; None for one that holds more."""
@@ -66,16 +64,12 @@ def _masks(kind: type[Struct]) -> tuple[tuple[str, Callable[[Any], Any] | None],
         # Columns keep their names: edges and schemas must go on agreeing.
         is_name = field in _NAMES and kind is not SchemaField
         if field == "properties":
-            found.append((field, _masked_properties))
+            found.append((field, lambda properties: tuple(redact_value(dict(properties)).items())))
         elif _is_plain(annotation):
             found += [(field, redact if field in _TEXTS else redact_dataset)] if field in _TEXTS or is_name else []
         else:
             found.append((field, None))
     return tuple(found)
-
-
-def _masked_properties(properties: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    return tuple(redact_value(dict(properties)).items())
 
 
 def _is_plain(annotation: Any) -> bool:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from spark_lineage.merge.lineage import Application, Attempt, CatalogChange, TaskLineage, TaskState
     from spark_lineage.merge.task_numbers import TaskNumbers
     from spark_lineage.merge.transition import StatusSummary, StatusTransition
-    from spark_lineage.naming.identity import DatasetName
 
 # Of the texts that a source gives; with the number of transitions that a ledger keeps, this bounds the facet.
 _TEXT_LENGTH = 500
@@ -95,8 +94,9 @@ def job_facets(lineage: TaskLineage) -> dict[str, Any]:
     others = passing(lineage.foreign_of_job)
     if not any(output.fed_by for output in lineage.outputs):
         return others
+    a_dataset = {"type": "DATASET"}
     entries = [
-        {**_entity(output.dataset), "inputs": [_entity(source) for source in output.fed_by]}
+        {**named(output.dataset), **a_dataset, "inputs": [{**named(source), **a_dataset} for source in output.fed_by]}
         for output in lineage.outputs
     ]
     return {**others, LINEAGE_KEY: facet(LINEAGE_KEY, entries=entries)}
@@ -180,10 +180,6 @@ def _plain(value: Any) -> Any:
     # What `attr.fields` gives, without its checks.
     names = [field.name for field in value.__attrs_attrs__]
     return {name: field for name in names if (field := getattr(value, name)) is not None}
-
-
-def _entity(dataset: DatasetName) -> dict[str, str]:
-    return {**named(dataset), "type": "DATASET"}
 
 
 def _application(application: Application) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from __future__ import annotations
 import copy
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,14 +69,17 @@ class Rung(NamedTuple):
     is_for_inputs_only: bool = False
 
 
+@dataclass(slots=True)
 class _Entry:
     """A facet of the run, the job or a dataset: where it stands, and its bytes where they are known."""
 
-    __slots__ = ("facets", "key", "marks", "name", "place", "side", "size")
-
-    def __init__(self, side: str, name: Name, place: int, facets: dict[str, Any], key: str) -> None:
-        self.side, self.name, self.place, self.facets, self.key = side, name, place, facets, key
-        self.size, self.marks = 0, [""]
+    side: str
+    name: Name
+    place: int
+    facets: dict[str, Any]
+    key: str
+    size: int = 0
+    marks: Sequence[str] = ("",)
 
     @property
     def kind(self) -> str:

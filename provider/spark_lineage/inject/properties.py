@@ -62,11 +62,6 @@ class LineageProperties:
     instead: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Properties, by the listener's names, of a transport that replaces the file."""
 
-    @property
-    def transport(self) -> Mapping[str, str]:
-        """The listener's transport to us, by its own names."""
-        return self.instead or {"type": "file", "location": self.events_file}
-
 
 def inject(
     user: SubmitArguments,
@@ -91,7 +86,8 @@ def inject(
     if jar is not None:
         arguments, private = inject_jar(user, file_properties, jar, deploy_mode=deploy_mode)
     is_alone = not {**file_properties, **user.conf}.get(TRANSPORT_TYPE, "").strip()
-    conf, private_transport = inject_transport(user.conf, file_properties, lineage.transport)
+    transport = lineage.instead or {"type": "file", "location": lineage.events_file}
+    conf, private_transport = inject_transport(user.conf, file_properties, transport)
     effective = {**file_properties, **conf}
     listeners = split(effective.get(_LISTENERS, ""))
     conf[_LISTENERS] = ",".join(listeners if LISTENER in listeners else [*listeners, LISTENER])
@@ -198,12 +194,10 @@ def misread_in_lists(path: str) -> str:
 def effective_paths(user: SubmitArguments, file_properties: Mapping[str, str]) -> tuple[str, str, str]:
     """Return jars, packages and driver class path as spark-submit sees them: a flag replaces its property."""
     properties = {**file_properties, **user.conf}
-
-    def effective(flag: str | None, key: str) -> str:
-        return properties.get(key, "") if flag is None else flag
-
-    class_path = effective(user.driver_class_path, "spark.driver.extraClassPath")
-    return effective(user.jars, "spark.jars"), effective(user.packages, "spark.jars.packages"), class_path
+    jars = properties.get("spark.jars", "") if user.jars is None else user.jars
+    packages = properties.get("spark.jars.packages", "") if user.packages is None else user.packages
+    class_path = user.driver_class_path
+    return jars, packages, properties.get("spark.driver.extraClassPath", "") if class_path is None else class_path
 
 
 def _append(text: str, part: str, separator: str) -> str:

@@ -9,6 +9,7 @@ PostgreSQL and JSON can hold.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from spark_lineage.naming.identity import DatasetName
 
@@ -25,9 +26,11 @@ _UNSAFE_NAMESPACE = _unsafe(r"[^a-zA-Z:/0-9_.@+-]")
 _UNSAFE_NAME = _unsafe(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
+# Column lineage names the same few datasets over and over.
+@lru_cache(maxsize=8192)
 def safe_name(dataset: DatasetName) -> DatasetName:
     """Return a name that every backend can hold; an ordinary one is given back as it is."""
-    return DatasetName(safe_namespace(dataset.namespace), _safe(_UNSAFE_NAME, dataset.name))
+    return DatasetName(_safe(_UNSAFE_NAMESPACE, dataset.namespace), _safe(_UNSAFE_NAME, dataset.name))
 
 
 def original_name(dataset: DatasetName) -> DatasetName:
@@ -35,13 +38,8 @@ def original_name(dataset: DatasetName) -> DatasetName:
     return DatasetName(original_namespace(dataset.namespace), original_namespace(dataset.name))
 
 
-def safe_namespace(namespace: str) -> str:
-    """Return a namespace, of a dataset or a job, that every backend can hold."""
-    return _safe(_UNSAFE_NAMESPACE, namespace)
-
-
 def original_namespace(namespace: str) -> str:
-    """Return the namespace that :func:`safe_namespace` was given."""
+    """Return the namespace that :func:`safe_name` was given."""
     return "" if namespace == _EMPTY else _TOKEN.sub(lambda token: chr(int(token[1], 16)), namespace)
 
 

@@ -189,7 +189,7 @@ class StorageIdentifier(Struct, frozen=True, order=True):
 def storage_identifier(dataset: DatasetName) -> StorageIdentifier | None:
     """Return what a dataset physically is, whatever the spelling; None where the namespace has no known form."""
     namespace, name = dataset.namespace, dataset.name
-    if uri := _path_uri(namespace, name):
+    if ":" in name and (uri := _path_uri(namespace, name)):
         namespace, name = uri
     if namespace[:5].lower() == "jdbc:":
         namespace = namespace[5:]

@@ -53,8 +53,11 @@ class _EventRedaction(Redaction):
         return str if place in _FACETS else redact_dataset if place in _COLUMN_MAPS else redact_key
 
     def mask_of(self, key: str, siblings: Mapping[str, Any], place: str) -> Callable[[str], str]:
-        if isinstance(text := siblings.get(key), str) and _is_untouched(key, text):
-            return str
+        if isinstance(text := siblings.get(key), str):
+            is_id = key == "runId" and _UUID.fullmatch(text)
+            is_time = key.lower().endswith("time") and _TIME.fullmatch(text)
+            if key in _UNTOUCHED or is_id or is_time:
+                return str
         if key in _NAMES or (key in ("name", "type") and place in _COLUMNS and "namespace" not in siblings):
             return redact_dataset
         if place == "dataSource" and key in ("name", "uri"):
@@ -62,12 +65,6 @@ class _EventRedaction(Redaction):
         if key in ("namespace", "name") and "namespace" in siblings and "name" in siblings:
             return redact_name if place == "job" else redact_dataset
         return redact
-
-
-def _is_untouched(key: str, text: str) -> bool:
-    if key == "runId":
-        return _UUID.fullmatch(text) is not None
-    return key in _UNTOUCHED or (key.lower().endswith("time") and _TIME.fullmatch(text) is not None)
 
 
 def without_controls(text: str) -> str:

@@ -59,12 +59,12 @@ def redact(text: str) -> str:
 
     Of more than a million characters the first 250,000 stay, with how many were left out.
     """
-    return _settled(_bounded(text), _mask)
+    return _settled(text if len(text) <= _LONGEST else _shortened(text), _mask)
 
 
 def redact_name(name: str) -> str:
     """The name of a job: as text, but a registered secret that could be a name as well stays."""
-    return _settled(_bounded(name), _mask_name)
+    return _settled(name if len(name) <= _LONGEST else _shortened(name), _mask_name)
 
 
 def redact_dataset(name: str) -> str:
@@ -245,9 +245,7 @@ def _settled(text: str, mask: Callable[[str], str]) -> str:
     return text
 
 
-def _bounded(text: str) -> str:
-    if len(text) <= _LONGEST:
-        return text
+def _shortened(text: str) -> str:
     end = max(text.rfind(mark, _KEPT - _CUT_WITHIN, _KEPT) for mark in _CUT_AT)
     end = _KEPT if end < 0 else end
     return f"{text[:end]} ... ({len(text) - end} more characters)"

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -47,6 +48,7 @@ class PatternError(ValueError):
     """A pattern that cannot be used; the text says why without the pattern, which may be a secret itself."""
 
 
+@dataclass
 class _Owner:
     """What this process knows now.
 
@@ -54,15 +56,14 @@ class _Owner:
     whether it is masked only where it stands alone.
     """
 
-    def __init__(self) -> None:
-        self.given: tuple[Pattern, ...] = ()
-        self.section: tuple[Pattern, ...] = ()
-        self.remembered: frozenset[str] = frozenset()
-        self.registered: tuple[tuple[str, bool, bool], ...] = ()
-        self.generation = 0
-        self._section_of: object = self
-        self._count = 0
-        self._sets: list[set[str]] = []
+    given: tuple[Pattern, ...] = ()
+    section: tuple[Pattern, ...] = ()
+    remembered: frozenset[str] = frozenset()
+    registered: tuple[tuple[str, bool, bool], ...] = ()
+    generation: int = 0
+    _section_of: object = ""
+    _count: int = 0
+    _sets: list[set[str]] = field(default_factory=list)
 
     def refresh(self) -> None:
         """Look whether Airflow was imported meanwhile, and whether it has registered more."""
@@ -113,9 +114,10 @@ def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str
     :param is_first: only what holds no part of a key such as ``db.password``, which must still be read as a key
     """
     _owner.refresh()
-    if not (_owner.given or _owner.section or _owner.registered):
+    patterns = (*_owner.section, *_owner.given)
+    if not (patterns or _owner.registered):
         return text
-    spans = [*_pattern_spans(text), *_registered_spans(text, is_name=is_name)]
+    spans = [*(_pattern_spans(text, patterns) if patterns else ()), *_registered_spans(text, is_name=is_name)]
     if not spans:
         return text
     unmasked = ((start, stop) for start, stop in spans if text[start:stop].strip("*"))
@@ -130,9 +132,7 @@ def _is_in_key(text: str, start: int, stop: int) -> bool:
     return any(key.start() < stop and key.end() > start and is_secret_key(key[0]) for key in around)
 
 
-def _pattern_spans(text: str) -> Iterator[tuple[int, int]]:
-    if not (patterns := (*_owner.section, *_owner.given)):
-        return
+def _pattern_spans(text: str, patterns: Iterable[Pattern]) -> Iterator[tuple[int, int]]:
     # RE2 reads UTF-8, which has no surrogates.
     readable = _SURROGATE.sub("\ufffd", text)
     for match in (match for pattern in patterns for match in pattern.finditer(readable)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Literal, get_args
 
 from spark_lineage.settings import values
@@ -278,7 +279,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "bool": values.boolean,
     "Required": values.required,
     "float": values.number,
-    "WaitSeconds": values.wait_seconds,
+    "WaitSeconds": partial(values.number, can_be_zero=True),
     "str": values.text,
     "Granularity": values.one_of(*get_args(Granularity)),
     "Evidence": values.one_of(*get_args(Evidence)),

@@ -49,17 +49,16 @@ class Places:
         """Return the settings; raises ``SettingError`` when a value does not fit."""
         return Settings.resolve(self.arguments, self.extra, option)
 
-    def options(self) -> Mapping[str, Any]:
-        """Return the section and, above it, the extra, keys in lower case: they have keys of any name besides."""
-        return {key.lower(): value for key, value in self._written().items()}
-
     def naming(self) -> Naming:
         """Return how datasets are named; raises ``NamingError`` when an option cannot be used."""
-        return naming_from(self._written())
+        return naming_from(self.options())
 
-    def _written(self) -> Mapping[str, Any]:
-        # With their keys as they are written, which hold names. A key of the extra stands for the same one of the
-        # section, in whatever case each is written.
+    def options(self) -> Mapping[str, Any]:
+        """Return the section and, above it, the extra: they have keys of any name besides those of settings.
+
+        Keys are as they are written, since they hold names. A key of the extra stands for the same one of the section,
+        in whatever case each is written.
+        """
         return dict({key.lower(): (key, each[key]) for each in (section(), self.extra) for key in each}.values())
 
 
@@ -94,8 +93,9 @@ class TaskSettings:
             self.places = Places.of(self.conn_id, self.places.arguments)
         self.settings = self.places.settings()
         use_patterns(self.settings.redaction_patterns)
-        self.options = self.places.options()
-        self.naming = self.places.naming()
+        options = self.places.options()
+        self.options = {key.lower(): value for key, value in options.items()}
+        self.naming = naming_from(options)
 
     def is_required(self) -> bool:
         """Whether an error of lineage fails the task; read again, because the settings may have failed."""

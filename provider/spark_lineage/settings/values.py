@@ -54,18 +54,17 @@ def required(value: Any, place: str) -> Required:
         raise SettingError(f"{error}, or complete") from None
 
 
-def number(value: Any, place: str) -> float:
-    """Read a number above 0."""
-    # NaN fails the comparison too.
-    if not 0 < (found := _float(value)) <= _MAX_NUMBER:
-        raise SettingError(f"{place} is {_shown(value)}; give a number above 0, and at most {_MAX_NUMBER:g}")
-    return found
-
-
-def wait_seconds(value: Any, place: str) -> float:
-    """Read a number of seconds, which may be 0."""
-    if not 0 <= (found := _float(value)) <= _MAX_NUMBER:
-        raise SettingError(f"{place} is {_shown(value)}; give a number from 0 on, and at most {_MAX_NUMBER:g}")
+def number(value: Any, place: str, *, can_be_zero: bool = False) -> float:
+    """Read a number above 0, or from 0 on."""
+    try:
+        # True is 1 to Python, and no number to the one who wrote it.
+        found = -1.0 if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = -1.0
+    # NaN fails the comparisons too.
+    if not (0 < found <= _MAX_NUMBER or (can_be_zero and found == 0)):
+        least = "from 0 on" if can_be_zero else "above 0"
+        raise SettingError(f"{place} is {_shown(value)}; give a number {least}, and at most {_MAX_NUMBER:g}")
     return found
 
 
@@ -146,14 +145,6 @@ def tags(value: Any, place: str) -> Mapping[str, str]:
         pairs = (tag.partition(":") for tag in sorted(map(str, value)) if tag.strip())
         return {key.strip(): one.strip() for key, _, one in pairs}
     raise SettingError(f"{place} is {_shown(value)}; give a mapping, a list, or text like 'team:sales;nightly'")
-
-
-def _float(value: Any) -> float:
-    try:
-        # True is 1 to Python, and no number to the one who wrote it.
-        return -1.0 if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return -1.0
 
 
 def _shown(value: Any) -> str:

@@ -78,7 +78,8 @@ def compact(event: Mapping[str, Any], limit_bytes: int, *, why: str = "") -> dic
         "unknown": [[one["command"], one["count"]] for one in found.get("unknownDatasets", {}).get("commands", ())],
         "unread": [[one["name"], one["count"]] for one in found.get("unreadPlans", {}).get("parts", ())],
     }
-    return _within(limit_bytes, {"v": _VERSION, **_known(view), "namespaces": list(namespaces)})
+    view = {"v": _VERSION, **_known(view), "namespaces": list(namespaces)}
+    return view if _size(view) <= limit_bytes else _shortened(view, limit_bytes)
 
 
 def _dataset(one: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -138,9 +139,7 @@ def _transition(one: Mapping[str, Any]) -> dict[str, Any]:
     return kept | _known({"text": text, "source": one.get("source")})
 
 
-def _within(limit: int, view: dict[str, Any]) -> dict[str, Any]:
-    if _size(view) <= limit:
-        return view
+def _shortened(view: dict[str, Any], limit: int) -> dict[str, Any]:
     left_out: dict[str, int] = {}
     for lose in (_lose_columns, _lose_details, _lose_datasets):
         if (over := _size(view) - limit + _SAID_BYTES) > 0:
