@@ -25,6 +25,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from entered import environment, trace
+from own_disk import elsewhere
 
 REPOSITORY = Path(__file__).parents[2]
 ROOTS = [str(REPOSITORY / root) for root in ("provider", "operators", "listeners")]
@@ -266,11 +267,15 @@ class Bench:
 class Laboratory:
     """The process with Airflow in it."""
 
-    def __init__(self, home: Path, repository: Path = REPOSITORY) -> None:
+    def __init__(self, home: Path, repository: Path = REPOSITORY, *, disk: Path | None = None) -> None:
+        """Start it.
+
+        :param disk: what it alone finds in its home, as a worker that shares no disk with the drivers
+        """
         self.home = home
         roots = [str(repository / root) for root in ("provider", "operators", "listeners")]
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [*(elsewhere() if disk is not None else ()), sys.executable, __file__],
             env={
                 **{key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK"))},
                 "PYTHONPATH": os.pathsep.join(roots),
@@ -280,6 +285,8 @@ class Laboratory:
                 "AIRFLOW__LOGGING__LOGGING_LEVEL": "DEBUG",
                 "AIRFLOW__OPENLINEAGE__NAMESPACE": "airflow-of-the-test",
                 "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "console"}),
+                "WORKER_DISK": str(disk),
+                "WORKER_NAME": "worker",
             },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -24,7 +24,8 @@ from urllib.parse import quote
 import psutil
 from lineage_backends.airflow_home import REPOSITORY, AirflowHome, airflow_home
 from lineage_backends.processes import Server
-from remote_executor import elsewhere, processes
+from own_disk import elsewhere
+from remote_executor import processes
 from waiting_driver import EVENTS, PROGRAM, waiting_connection
 
 from spark_lineage.deliver.outbox import Outbox

@@ -8,19 +8,12 @@ that starts again adopts its tasks. ``REMOTE_WORKERS`` names their directory.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import psutil
 from airflow.executors.base_executor import BaseExecutor
-
-# A host of its own, as far as a worker sees: a name, and a disk that the servers find empty.
-_ELSEWHERE = 'mount --bind "$WORKER_DISK" "$AIRFLOW_HOME" && hostname "$WORKER_NAME" && exec "$@"'
-_MAY = "mount --bind /tmp /tmp && hostname worker"
 
 
 def put(path: Path, content: str) -> None:
@@ -80,19 +73,6 @@ class RemoteExecutor(BaseExecutor):
 
     def terminate(self) -> None:
         """Leave the workers as they are."""
-
-
-@cache
-def elsewhere() -> tuple[str, ...]:
-    """What to put before a command of a worker; nothing where the tests may not make namespaces of Linux."""
-    for rights in ((), ("--user", "--map-root-user")):
-        command = ("unshare", *rights, "--mount", "--uts", "/bin/sh", "-c")
-        if (
-            shutil.which("unshare")
-            and not subprocess.run([*command, _MAY], capture_output=True, check=False).returncode
-        ):
-            return (*command, _ELSEWHERE, "sh")
-    return ()
 
 
 def processes(folder: Path) -> Iterator[psutil.Process]:

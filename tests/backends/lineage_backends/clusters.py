@@ -21,6 +21,7 @@ from typing import Any
 
 import requests
 from fast_spark import JAVA_ENV
+from own_disk import elsewhere
 from standalone_cluster import StandaloneCluster, standalone_cluster
 
 from lineage_backends.hadoop import Hadoop, hadoop, spark_properties
@@ -52,7 +53,11 @@ def main() -> int:
             standalone = stack.enter_context(standalone_cluster(folder, spark))
             history = stack.enter_context(history_server(f"{yarn.hdfs}{EVENTS}", spark, folder))
             pods = _kubernetes(stack, spark, history)
-            print("\n".join([*_lines(yarn, standalone, history, env), *pods, "\nCtrl-C stops them all."]), flush=True)
+            worker = f"\nA worker with a disk of its own: {_worker(folder)} airflow dags test my_dag"
+            print(
+                "\n".join([*_lines(yarn, standalone, history, env), *pods, worker, "\nCtrl-C stops them all."]),
+                flush=True,
+            )
             is_over.wait()
             print("Stopping …", flush=True)
     except BackendError as error:
@@ -76,6 +81,18 @@ def _environment(yarn: Hadoop, folder: Path) -> dict[str, str]:
     return {**yarn.env, **names}
 
 
+def _worker(folder: Path) -> Path:
+    """Make a command that runs others as on a host whose disk the clusters do not see."""
+    home, disk, command = folder / "airflow", folder / "disk", folder / "worker"
+    home.mkdir()
+    disk.mkdir()
+    variables = {"AIRFLOW_HOME": home, "WORKER_DISK": disk, "WORKER_NAME": "worker"}
+    lines = [f"export {name}={shlex.quote(str(value))}" for name, value in variables.items()]
+    command.write_text("\n".join(["#!/bin/sh", *lines, f'exec {shlex.join(elsewhere())} "$@"', ""]))
+    command.chmod(0o755)
+    return command
+
+
 def _lines(yarn: Hadoop, standalone: StandaloneCluster, history: str, env: Mapping[str, str]) -> Iterator[str]:
     yield f"\nHDFS: {yarn.hdfs}, WebHDFS {yarn.webhdfs_url}"
     yield f"YARN: ResourceManager {yarn.resource_manager_url}, NodeManager {yarn.node_manager_url}"
@@ -83,7 +100,8 @@ def _lines(yarn: Hadoop, standalone: StandaloneCluster, history: str, env: Mappi
     yield f"History Server: {history}, of the event logs in {yarn.hdfs}{EVENTS}\n"
     yield from (f"  export {name}={shlex.quote(value)}" for name, value in env.items())
     of_history = {"history_server_url": history}
-    yield _connection("SPARK_YARN", "yarn", {"deploy-mode": "cluster", **of_history})
+    # YARN's client finds both in the exported configuration, too; this is what a worker without it needs.
+    yield _connection("SPARK_YARN", "yarn", {"deploy-mode": "cluster", "webhdfs_url": yarn.webhdfs_url, **of_history})
     of_master = {"rest-port": int(standalone.rest_port), "master_ui_url": standalone.ui_url}
     yield _connection("SPARK_STANDALONE", standalone.url, {**of_master, **of_history})
 

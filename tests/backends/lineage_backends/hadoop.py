@@ -131,8 +131,11 @@ def write_site(folder: Path, name: str, properties: Mapping[str, object]) -> Non
 
 
 @contextmanager
-def hadoop() -> Iterator[Hadoop]:
-    """Run all four; their data is gone afterwards."""
+def hadoop(*, has_log_aggregation: bool = False) -> Iterator[Hadoop]:
+    """Run all four; their data is gone afterwards.
+
+    :param has_log_aggregation: whether the logs of an application that has ended are moved to HDFS
+    """
     classes = hadoop_jars()
     with ExitStack() as stack:
         home = Path(tempfile.mkdtemp(prefix="spark-lineage-hadoop-"))
@@ -145,7 +148,7 @@ def hadoop() -> Iterator[Hadoop]:
             manager = start(RESOURCE_MANAGER)
             manager.wait_until(has_node, START_SECONDS)
 
-        running = _configure(home, restart_manager)
+        running = _configure(home, restart_manager, has_log_aggregation=has_log_aggregation)
         command = [java(), *JVM, "-cp", os.pathsep.join([str(running.conf_dir), f"{classes}/*"])]
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("HADOOP", "YARN", "SPARK"))}
         # Containers look for java there.
@@ -189,7 +192,7 @@ def _answers(url: str, is_so: Callable[[Any], bool] = bool) -> Callable[[], bool
     return answers
 
 
-def _configure(home: Path, restart_manager: Callable[[], None]) -> Hadoop:
+def _configure(home: Path, restart_manager: Callable[[], None], *, has_log_aggregation: bool) -> Hadoop:
     """Write the configuration; the processes of Spark read the same."""
     conf, data = home / "conf", home / "data"
     hdfs, namenode, *manager, node = free_ports(8)
@@ -235,6 +238,8 @@ def _configure(home: Path, restart_manager: Callable[[], None]) -> Hadoop:
             "yarn.nodemanager.resource.cpu-vcores": 4,
             "yarn.nodemanager.local-dirs": data / "local",
             "yarn.nodemanager.log-dirs": home / "containers",
+            "yarn.log-aggregation-enable": str(has_log_aggregation).lower(),
+            "yarn.nodemanager.remote-app-log-dir": "/app-logs",
             "yarn.nodemanager.pmem-check-enabled": "false",
             "yarn.nodemanager.vmem-check-enabled": "false",
             "yarn.nodemanager.disk-health-checker.enable": "false",
