@@ -29,6 +29,7 @@ class Program:
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.executions: list[Execution] = []
+        self.is_torn = False
         self._second = 0
         self._runs = 0
         self._event("START", APPLICATION, "app", "APPLICATION")
@@ -106,6 +107,7 @@ class Program:
         collector = Collector()
         collector.add((json.dumps(event).encode() for event in self.events), source="program")
         assert collector.counts.set_aside == {}
+        collector.state.is_torn = self.is_torn
         for execution in self.executions:
             collector.state.add_execution(execution)
         state = "RUNNING" if is_logged else conclude(EndFacts(exit_code=exit_code, is_killed=is_killed))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.merge.lineage import SchemaField, Statistics, TaskLineage
+from spark_lineage.merge.lineage import SchemaField, Statistics, TaskLineage, UnreadPart
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 
@@ -185,6 +185,14 @@ class TestOutputs:
         program.run(["/a"], ["/b"], types=("START",))
         assert outputs(program.lineage(exit_code=0)) == {"/b": 1}
         assert attempted(program.lineage(is_killed=True)) == {"/b": "unfinished"}
+
+    def test_open_run_of_lost_events_is_counted_and_not_unfinished(self, program: Any) -> None:
+        program.run(["/a"], ["/b"], types=("START",))
+        program.is_torn = True
+        for lineage in (program.lineage(exit_code=1), program.lineage(is_killed=True)):
+            assert (outputs(lineage), attempted(lineage)) == ({}, {})
+            assert lineage.unread == (UnreadPart("/b: whether it was written", 1),)
+        assert outputs(program.lineage(exit_code=0)) == {"/b": 1}
 
     def test_a_file_write_without_statistics_did_not_happen(self, program: Any, make_dataset: Any) -> None:
         program.run(["/a"], [make_dataset("/b")])

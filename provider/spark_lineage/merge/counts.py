@@ -47,6 +47,7 @@ class Counts:
         is_logged: bool,
     ) -> None:
         self._state = state
+        self._unseen = timeline.unseen
         self._mixed = sorted(one.name.name for one in timeline.entities if one.has_others_versions)
         self._left_unknown = sorted(
             one.name.name for one in timeline.entities if one.has_unknown_rest or one.may_have_left
@@ -82,6 +83,7 @@ class Counts:
         for left in self._left.values():
             parts.update(part.name for part in left if part.needs != "output" and counted.isdisjoint(part.sources))
         parts.update(self._in_doubt() if executions else ())
+        parts.update(f"{name}: whether it was written" for name in self._unseen)
         parts.update(f"{name}: its version" for name in self._versionless)
         parts.update(f"{name}: which of its versions the task wrote" for name in self._mixed)
         parts.update(f"{name}: what an overwrite left of it" for name in self._left_unknown)

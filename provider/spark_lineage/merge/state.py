@@ -98,6 +98,8 @@ class LineageState:
         self.logged: dict[tuple[str, str], LoggedApplication] = {}
         self.transitions: set[StatusTransition] = set()
         self.foreign = ForeignFacets()
+        self.is_torn = False
+        """Whether some of what the driver said is known to be lost."""
         self.log_name = "event_log"
         """What stands for the event log, as evidence of a lineage."""
         self._shared: dict[tuple[object, ...], RunContent] = {}
@@ -198,8 +200,14 @@ class LineageState:
                 found.append(one)
         return found
 
+    @property
+    def has_lost_ends(self) -> bool:
+        """Whether runs may have ended that are open here; an event log with its end has the ends of all."""
+        return self.is_torn and all(one.ended is None for one in self.logged.values())
+
     def merge(self, other: LineageState) -> None:
         """Fold another state, as of another shard, into this one."""
+        self.is_torn |= other.is_torn
         for run_id, run in other.runs.items():
             self._add_run(run_id, run.first, run.last, run.seen, run.content)
         for application in other.applications.values():

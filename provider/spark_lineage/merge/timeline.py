@@ -55,6 +55,8 @@ class Timeline:
     def __init__(self, state: LineageState, evidence: Evidence, task_state: TaskState, *, is_each: bool) -> None:
         """Replay all runs; those that read the same are taken together, unless ``touched`` is wanted (``is_each``)."""
         self.touched: dict[str, tuple[list[Entity], list[Entity]]] = {}
+        self.unseen: list[str] = []
+        """The names of what may have been written: the ends of their runs are lost."""
         self.journal = CatalogJournal()
         self._state = state
         self._evidence = evidence
@@ -128,6 +130,8 @@ class Timeline:
                     self._forget(found, place_of(write))
             elif is_effective:
                 written.append(self._write_one(run_id, outcome, write))
+            elif outcome == "open" and self._state.has_lost_ends:
+                self.unseen.append(write.dataset.name)
             else:
                 entity = self._bindings.find(write)
                 # How a declared write ended may have been seen.

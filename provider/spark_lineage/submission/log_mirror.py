@@ -152,6 +152,8 @@ class LogMirror:
                 self._log.warning("The event log from %s %s%s%s.", source.words, what, why, following)
         if sources and is_patient:
             self._collector.counts.add(CUT_OFF)
+            state = self._collector.state
+            state.is_torn |= not any(one.is_ended for one in state.applications.values())
 
     def _wait(self, source: Source, until: Deadline) -> bool:
         """Ask a source until the end has come; once more for what it has, when the time is over."""
