@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lineage_backends.hadoop import write_site
 
-from spark_lineage.settings.hadoop import resource_managers
+from spark_lineage.settings.hadoop import history_server, name_nodes, resource_managers
 
 MANAGER = "yarn.resourcemanager"
 SEVERAL = {f"{MANAGER}.ha.enabled": "true", f"{MANAGER}.ha.rm-ids": "rm1, rm2"}
@@ -53,3 +53,52 @@ def test_what_cannot_be_read_names_nothing(tmp_path: Path) -> None:
     assert resource_managers(env) == resource_managers({}) == ()
     (tmp_path / "yarn-site.xml").write_text("<configuration><property>")
     assert resource_managers(env) == ()
+
+
+NAMES = "dfs.namenode"
+OF_TWO = {"dfs.nameservices": "lake, other", "dfs.ha.namenodes.lake": "nn1,nn2"}
+
+
+@pytest.mark.parametrize(
+    ("url", "properties", "urls"),
+    [
+        ("hdfs://nn:8020/logs", {}, ("http://nn:9870",)),
+        ("hdfs:///logs", {f"{NAMES}.http-address": "0.0.0.0:1"}, ("http://nn:1",)),
+        ("/logs", {f"{NAMES}.http-address": "web:1"}, ("http://web:1",)),
+        ("", {"dfs.http.policy": "HTTPS_ONLY"}, ("https://nn:9871",)),
+        ("hdfs://of.others:8020/logs", {f"{NAMES}.http-address": "web:1"}, ()),
+        ("hdfs://nn2:9000/logs", {f"{NAMES}.rpc-address": "nn2:9000"}, ("http://nn2:9870",)),
+        ("s3a://bucket/logs", {f"{NAMES}.http-address": "web:1"}, ()),
+        (
+            "hdfs://lake/logs",
+            {**OF_TWO, f"{NAMES}.http-address.lake.nn1": "a:1", f"{NAMES}.rpc-address.lake.nn2": "b:8020"},
+            ("http://a:1", "http://b:9870"),
+        ),
+        ("hdfs://other/logs", {**OF_TWO, f"{NAMES}.http-address.other": "${x}:3", "x": "c"}, ("http://c:3",)),
+        ("hdfs://lake/logs", OF_TWO, ()),
+        ("hdfs://nn:8020/logs", {f"{NAMES}.http-address": "someone:secret@nn:1"}, ()),
+    ],
+)
+def test_name_nodes_of_a_url(tmp_path: Path, url: str, properties: dict[str, str], urls: tuple[str, ...]) -> None:
+    write_site(tmp_path, "core-site", {"fs.defaultFS": "hdfs://nn:8020"})
+    write_site(tmp_path, "hdfs-site", properties)
+    assert name_nodes({"HADOOP_CONF_DIR": str(tmp_path)}, url) == urls
+    assert name_nodes({}, url) == ()
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        ("history:18080", "http://history:18080"),
+        ("https://history:18480/", "https://history:18480"),
+        ("${hadoopconf-yarn.resourcemanager.hostname}:18080", "http://rm:18080"),
+        ("${spark.of.nobody}:18080", ""),
+        ("http://someone:secret@history:18080", ""),
+        ("", ""),
+    ],
+)
+def test_history_server_of_spark_properties(tmp_path: Path, address: str, url: str) -> None:
+    write_site(tmp_path, "yarn-site", {f"{MANAGER}.hostname": "rm"})
+    properties = {"spark.eventLog.enabled": "true", "spark.yarn.historyServer.address": address}
+    assert history_server({"HADOOP_CONF_DIR": str(tmp_path)}, properties) == url
+    assert history_server({}, {**properties, "spark.eventLog.enabled": "false"}) == ""

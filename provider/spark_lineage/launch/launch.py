@@ -37,13 +37,14 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     """One submission: the directory of its lineage files, and the application's run id in them.
 
     ``external_id`` is what the Spark provider stores to find the job again (driver id, YARN application id, pod),
-    ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
-    says that the try has handed its lineage over: its terminal event is not missing. ``event_conn_ids`` names the
-    connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie: paths of this
-    machine, and URLs that are copied from elsewhere. ``yarn_urls`` are the ResourceManagers of Hadoop's
-    configuration, which a later process may not have. ``events_from`` says how the listener's events
-    come into the directory, if the driver does not write them there: ``receiver``, whose connection ``receiver`` is, or
-    ``driver_log``, where ``own_run_id`` is the run of the application that the user's own properties name, if any.
+    ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try.
+    ``is_closed`` says that the try has handed its lineage over: its terminal event is not missing.
+    ``event_conn_ids`` names the connections that it is sent to, ``event_logs`` the directories where Spark's event
+    log may lie: paths of this machine, and URLs that are copied from elsewhere. ``yarn_urls``, ``webhdfs_urls`` and
+    ``history_url`` are the ResourceManagers, NameNodes and History Server of the client's configuration, which a
+    later process may not have. ``events_from`` says how the listener's events come into the directory, if the
+    driver does not write them there: ``receiver``, whose connection ``receiver`` is, or ``driver_log``, where
+    ``own_run_id`` is the run of the application that the user's own properties name, if any.
     """
 
     directory: str
@@ -64,6 +65,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     receiver: str = ""
     events_from: str = ""
     own_run_id: str = ""
+    webhdfs_urls: tuple[str, ...] = ()
+    history_url: str = ""
 
 
 def application_ids(application_id: str | None, external_id: str | None) -> set[str]:

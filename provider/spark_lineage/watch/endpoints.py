@@ -43,6 +43,7 @@ class Endpoints:
     :param extra: of the connection; the keys are in ``docs/status.md``
     :param status: the HTTP connection that ``status_conn_id`` names, None where there is none of that name
     :param yarn_urls: the ResourceManagers, where the connection names none
+    :param webhdfs_urls: the NameNodes, and ``history_url`` the History Server, likewise
     :raises SettingError: when a value does not fit
     """
 
@@ -54,6 +55,8 @@ class Endpoints:
         status: Any = None,
         *,
         yarn_urls: Sequence[str] = (),
+        webhdfs_urls: Sequence[str] = (),
+        history_url: str = "",
     ) -> None:
         read = {key: _read(extra, key) for key in ENDPOINT_KEYS}
         scheme, _, address = master.partition("://")
@@ -63,13 +66,13 @@ class Endpoints:
         self.master = master
         self.is_cluster = _one_of("client", "cluster")(deploy_mode, "the deploy mode of the connection") == "cluster"
         self.driver_ui_url: str = read["driver_ui_url"]
-        self.history_server_url: str = read["history_server_url"]
+        self.history_server_url: str = read["history_server_url"] or history_url
         self.master_ui_urls: Sequence[str] = read["master_ui_url"] or [f"http://{host}:8080" for host in hosts]
         self.master_rest_urls = [f"{read['rest-scheme']}://{host}:{read['rest-port']:.0f}" for host in hosts]
         self.yarn_urls: Sequence[str] = read["yarn_resourcemanager_webapp_address"] or yarn_urls
         self.kubernetes_api_url: str = read["kubernetes_api_url"] or api
         self.namespace: str = read["namespace"]
-        self.webhdfs_urls: Sequence[str] = read["webhdfs_url"]
+        self.webhdfs_urls: Sequence[str] = read["webhdfs_url"] or webhdfs_urls
         if (conn_id := read[STATUS_CONNECTION]) and status is None:
             raise SettingError(f"{_place(STATUS_CONNECTION)} is {conn_id!r}, and there is no such connection")
         self._host = "" if status is None else _host(status)
@@ -115,10 +118,15 @@ def endpoints_of(launch: Launch, places: Places, guard: Guard | None) -> Endpoin
     :param guard: says what does not fit; None where that is said already
     """
     trouble = "The cluster is not asked as the connection says"
+    known: dict[str, Any] = {
+        "yarn_urls": launch.yarn_urls,
+        "webhdfs_urls": launch.webhdfs_urls,
+        "history_url": launch.history_url,
+    }
     with guard(trouble, can_fail=False) if guard is not None else suppress(SettingError):
-        return Endpoints(launch.master, launch.deploy_mode, places.extra, places.status, yarn_urls=launch.yarn_urls)
+        return Endpoints(launch.master, launch.deploy_mode, places.extra, places.status, **known)
     deploy_mode = "cluster" if launch.deploy_mode == "cluster" else "client"
-    return Endpoints(launch.master, deploy_mode, {}, yarn_urls=launch.yarn_urls)
+    return Endpoints(launch.master, deploy_mode, {}, **known)
 
 
 class _TokenFile(httpx.Auth):
