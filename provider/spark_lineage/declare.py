@@ -38,6 +38,8 @@ __all__ = ["Column", "Dataset", "column", "dataset", "read", "set_lineage", "wro
 
 DIRECTORY_VARIABLE = "SPARK_LINEAGE_DECLARE_DIR"
 TARGET_FILE = "declare.json"
+# YARN gives its place to the programs of a container.
+_LOG_DIRECTORY = "<LOG_DIR>"
 
 _log = logging.getLogger("spark_lineage.declare")
 
@@ -254,16 +256,23 @@ class _Program:
             for event_type, outputs in (("START", []), ("COMPLETE", [one.output() for one in written])):
                 event = _event(event_type, call, target, run_id)
                 self._append(target["directory"], {**event, "inputs": inputs, "outputs": outputs})
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, LookupError) as error:
             self._say(logging.WARNING, "Declared lineage is lost, here and maybe later, but nothing else: %s", error)
 
     def _append(self, directory: str, event: dict[str, Any]) -> None:
         line = json.dumps(event, separators=(",", ":")).encode("ascii") + b"\n"
+        if not directory:
+            # The driver's log, which has the listener's events as well.
+            os.write(sys.stderr.fileno(), b"ConsoleTransport: " + line)
+            return
         with self._lock:
             # Two writers would tear each other's lines, and a fork is another writer.
             if self._pid != os.getpid():
                 self._pid = os.getpid()
                 self._file = f"{directory}/declared-{self._pid}-{secrets.token_hex(4)}.ndjson"
+                if directory == _LOG_DIRECTORY:
+                    # Its reader cannot list the files there.
+                    self._file = f"{os.environ['LOG_DIRS'].partition(',')[0]}/declared.ndjson"
             descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 if os.write(descriptor, line) != len(line):

@@ -430,3 +430,33 @@ def test_the_module_is_of_the_standard_library_and_old_pythons() -> None:
     ]
     assert all(isinstance(ast.unparse(node), str) and "None" not in ast.unparse(node) for node in unions)
     assert not [node for node in ast.walk(tree) if isinstance(node, (ast.Match, ast.TryStar))]
+
+
+@pytest.mark.parametrize(("directory", "is_printed"), [("<LOG_DIR>", False), ("", True)])
+def test_declared_lineage_of_a_driver_elsewhere_goes_to_its_log(
+    tmp_path: Path, directory: str, is_printed: bool
+) -> None:
+    from spark_lineage.inject.task_injection import archive_bytes
+    from spark_lineage.submission.driver_log import events_of
+
+    archive = tmp_path / "declare.zip"
+    names = ("namespace", "appName", "applicationRunId")
+    archive.write_bytes(archive_bytes({f"spark.openlineage.{name}": name for name in names}, directory))
+    text = f"import sys; sys.path.insert(0, {str(archive)!r}); from spark_lineage.declare import read; read('/in')"
+    env = {**os.environ, "LOG_DIRS": f"{tmp_path},/gone"}
+    done = subprocess.run([sys.executable, "-IS", "-c", text], check=True, env=env, capture_output=True)
+    lines = (done.stderr if is_printed else (tmp_path / "declared.ndjson").read_bytes()).splitlines()
+    events = [json.loads(event) for line in lines for event in events_of(line)]
+    assert [event["eventType"] for event in events] == ["START", "COMPLETE"]
+
+
+def test_declared_lineage_without_a_log_directory_is_said_to_be_lost(tmp_path: Path) -> None:
+    from spark_lineage.inject.task_injection import archive_bytes
+
+    archive = tmp_path / "declare.zip"
+    names = ("namespace", "appName", "applicationRunId")
+    archive.write_bytes(archive_bytes({f"spark.openlineage.{name}": name for name in names}, "<LOG_DIR>"))
+    text = f"import sys; sys.path.insert(0, {str(archive)!r}); from spark_lineage.declare import read; read('/in')"
+    env = {key: value for key, value in os.environ.items() if key != "LOG_DIRS"}
+    done = subprocess.run([sys.executable, "-IS", "-c", text], check=True, env=env, capture_output=True)
+    assert b"Declared lineage is lost" in done.stderr

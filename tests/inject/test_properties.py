@@ -206,6 +206,37 @@ def test_secrets_are_not_given_to_a_member_that_is_the_users_own():
     assert run(own, file).private_properties == {}
 
 
+OPTIONS = "spark.driver.extraJavaOptions"
+IN_LOGS = "<LOG_DIR>/openlineage-events.ndjson"
+
+
+@pytest.mark.parametrize(
+    ("conf", "file", "key"),
+    [
+        ({}, {}, f"{T}location"),
+        ({OPTIONS: "-Da=b"}, {OPTIONS: "-Dc=d"}, f"{T}location"),
+        ({}, {OPTIONS: "-Da=b", f"{T}type": "http", f"{T}url": "http://m"}, f"{T}transports.spark_lineage.location"),
+    ],
+)
+def test_file_in_a_log_directory_is_an_option_of_the_jvm(conf, file, key):
+    injection = run(conf, file, deploy_mode="cluster", lineage=in_logs())
+    options = injection.arguments.conf[OPTIONS]
+    assert options.split() == [*(["-Da=b"] if conf or file else []), f"-D{key}={IN_LOGS}"]
+    assert key not in injection.arguments.conf
+    assert injection.private_properties == {}
+
+
+def test_secret_options_of_the_file_stay_in_a_file():
+    users = "-Dpassword=hunter2"
+    injection = run(file={OPTIONS: users}, deploy_mode="cluster", lineage=in_logs())
+    assert injection.private_properties == {OPTIONS: f"{users} -D{T}location={IN_LOGS}"}
+    assert OPTIONS not in injection.arguments.conf
+
+
+def in_logs() -> LineageProperties:
+    return replace(LINEAGE, instead={"type": "file", "location": IN_LOGS})
+
+
 def test_continue_on_failure_belongs_to_the_composite():
     conf = run({f"{T}type": "console", f"{T}continueOnFailure": "false"}).arguments.conf
     assert transport_of(conf) == {

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from spark_lineage.launch.directory import EVENTS_FILE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -40,6 +42,8 @@ class Cluster:
         """Of the application of YARN."""
         self.log: bytes | None = None
         """What the driver prints in its container, where a NodeManager is there to give it."""
+        self.events: bytes | None = None
+        """What it writes into a file of events beside that."""
         cluster = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,7 +51,7 @@ class Cluster:
                 if self.path != "/ws/v1/cluster/info" and "STANDBY" in str(cluster.info):
                     self.send_error(307)
                 elif self.path.startswith("/ws/v1/node/"):
-                    self._send_log(cluster.log or b"")
+                    self._send_log()
                 else:
                     self._send(cluster.answer(self.path, on_question))
 
@@ -65,13 +69,16 @@ class Cluster:
                 cluster.programs.add(self.headers["User-Agent"])
                 self._send_bytes(json.dumps(answer, indent=2, separators=(",", " : ")).encode())
 
-            def _send_log(self, content: bytes) -> None:
-                content = content if "/stderr" in self.path else b""
-                last = content[int(self.path.partition("size=")[2]) :]
-                self._send_bytes(b"LogLength:%d\nLogContents:\n%s\nEnd of LogType:stderr\n" % (len(content), last))
+            def _send_log(self) -> None:
+                files = {"stdout": b"", "stderr": cluster.log or b"", EVENTS_FILE: cluster.events}
+                content = files.get(self.path.partition("?")[0].rpartition("/")[2])
+                whole = content or b""
+                last = whole[int(self.path.partition("size=")[2]) :]
+                text = b"LogLength:%d\nLogContents:\n%s\nEnd of LogType:stderr\n" % (len(whole), last)
+                self._send_bytes(text, 404 if content is None else 200)
 
-            def _send_bytes(self, body: bytes) -> None:
-                self.send_response(200)
+            def _send_bytes(self, body: bytes, status: int = 200) -> None:
+                self.send_response(status)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

@@ -214,3 +214,33 @@ def test_a_file_that_grows_between_two_questions(loopback: Any, monkeypatch: pyt
     assert printed.content[piece.start : piece.end] == piece.content
     assert piece.size == len(printed.content)
     assert len(piece.content) < PIECE_BYTES
+
+
+def test_files_of_events_are_read_instead_of_what_the_driver_prints(loopback: Any) -> None:
+    def container(attempt: int) -> str:
+        return f"container_1700000000000_0001_{attempt:02}_000001"
+
+    def show(attempt: int) -> None:
+        logs = f"{loopback.url}/node/containerlogs/{container(attempt)}/airflow"
+        app = {"state": "RUNNING", "finalStatus": "UNDEFINED", "amContainerLogs": logs}
+        loopback.reply(f"/ws/v1/cluster/apps/{APPLICATION}", json={"app": app})
+
+    def keep(attempt: int, name: str, printed: Printed) -> None:
+        reply = type(loopback.replies["/"])
+        path = f"/ws/v1/node/containers/{container(attempt)}/logs/{name}"
+        loopback.replies[path] = lambda asked: reply(body=printed.node(asked), content_type="text/plain")
+
+    loopback.reply("/", status=404)
+    first, second, declared = Printed(b"one\n"), Printed(b"three\n"), Printed(b"two\n")
+    keep(1, "stderr", Printed(b"printed\n"))
+    keep(1, "stdout", Printed())
+    log = Sources(Endpoints("yarn", "cluster", {}, yarn_urls=[loopback.url]), Driver(driver_id=APPLICATION))
+    show(1)
+    assert added(log) == [b"printed"], "there is no file of events yet"
+    keep(1, "openlineage-events.ndjson", first)
+    keep(1, "declared.ndjson", declared)
+    assert added(log) == [b"one", b"two"]
+    keep(2, "openlineage-events.ndjson", second)
+    first.content += b"late\n"
+    show(2)
+    assert added(log) == [b"late", b"three"]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from spark_lineage.launch.directory import LOG_DIRECTORY
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
 
@@ -34,6 +35,7 @@ _ARTIFACT = "openlineage-spark"
 REDACTION_KEY = "spark.redaction.regex"
 PREFIX = "spark.openlineage.transport."
 TRANSPORT_TYPE = f"{PREFIX}type"
+DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 _CONTINUE = f"{PREFIX}continueOnFailure"
 _MEMBERS = f"{PREFIX}transports"
 _OURS = f"{_MEMBERS}.spark_lineage."
@@ -88,6 +90,9 @@ def inject(
     is_alone = not {**file_properties, **user.conf}.get(TRANSPORT_TYPE, "").strip()
     transport = lineage.instead or {"type": "file", "location": lineage.events_file}
     conf, private_transport = inject_transport(user.conf, file_properties, transport)
+    private_options: dict[str, str] = {}
+    if lineage.instead:
+        conf, private_options = _as_options(conf, file_properties)
     effective = {**file_properties, **conf}
     listeners = split(effective.get(_LISTENERS, ""))
     conf[_LISTENERS] = ",".join(listeners if LISTENER in listeners else [*listeners, LISTENER])
@@ -97,7 +102,7 @@ def inject(
         conf |= {key: "true" for key in unused if key not in effective}
     if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
         conf[_JOB_TAGS] = tags
-    return replace(arguments, conf=conf), private | private_transport
+    return replace(arguments, conf=conf), private | private_transport | private_options
 
 
 def identity_of(lineage: LineageProperties, effective: Mapping[str, str]) -> dict[str, str]:
@@ -242,6 +247,11 @@ def inject_transport(
     return _with_ours(composite, private, effective, {f"{_OURS}{key}": value for key, value in ours.items()})
 
 
+def transports(conf: Mapping[str, str]) -> set[str]:
+    """Return the types of the transports that a job is submitted with: of the user, and ours."""
+    return {value for key, value in conf.items() if key in (TRANSPORT_TYPE, f"{_OURS}type")}
+
+
 def _with_ours(
     conf: dict[str, str], private: dict[str, str], effective: Mapping[str, str], ours: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
@@ -251,6 +261,21 @@ def _with_ours(
         names = (re.escape(key.rpartition(".")[2]) for key in secret)
         conf[REDACTION_KEY] = "|".join([effective[REDACTION_KEY], *names])
     return conf | {key: value for key, value in ours.items() if key not in secret}, private | secret
+
+
+def _as_options(conf: dict[str, str], file_properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return ``--conf``, and what must stay in a file; what names a container's log directory is an option of the JVM.
+
+    Spark takes such an option for one of its properties.
+    """
+    ours = {key: value for key, value in conf.items() if value.startswith(LOG_DIRECTORY)}
+    if not ours:
+        return conf, {}
+    users = {**file_properties, **conf}.get(DRIVER_OPTIONS, "")
+    options = " ".join(filter(None, (users, *(f"-D{key}={value}" for key, value in ours.items()))))
+    is_private = DRIVER_OPTIONS not in conf and looks_secret("", users)
+    conf = {key: value for key, value in conf.items() if key not in ours}
+    return (conf, {DRIVER_OPTIONS: options}) if is_private else ({**conf, DRIVER_OPTIONS: options}, {})
 
 
 def _can_join(kind: str, effective: Mapping[str, str]) -> bool:

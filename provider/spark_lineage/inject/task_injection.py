@@ -28,6 +28,7 @@ from spark_lineage.inject.preparation import K8S_UPLOAD, Prepared, Submitter, pr
 from spark_lineage.inject.properties import (
     APP_NAME,
     APP_RUN_ID,
+    DRIVER_OPTIONS,
     NAMESPACE,
     JarNotFoundError,
     LineageProperties,
@@ -37,11 +38,13 @@ from spark_lineage.inject.properties import (
     looks_secret,
     misread_in_lists,
     split,
+    transports,
 )
 from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedPlace
 from spark_lineage.launch.directory import (
     DECLARE_ARCHIVE,
     EVENT_LOG_DIRECTORY,
+    LOG_DIRECTORY,
     OWN_EVENT_LOGS,
     check_root,
     create_private,
@@ -244,14 +247,23 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
         users = prepared.properties.get(setting, "")
         if setting not in arguments.conf and looks_secret("", users):
             raise CannotShipError(f"{setting} in the properties file holds a secret; give the files as py_files")
-    write_new(archive, archive_bytes(prepared.conf, directory))
+    is_elsewhere = prepared.deploy_mode == "cluster"
+    place = _place_of_declared(prepared.conf, directory) if is_elsewhere else directory
+    write_new(archive, archive_bytes(prepared.conf, place))
     files = ",".join([*split(users), str(archive)])
     if is_on_yarn:
         return prepared.with_arguments(conf={**arguments.conf, setting: files})
     return prepared.with_arguments(py_files=files)
 
 
-def archive_bytes(conf: Mapping[str, str], directory: Path) -> bytes:
+def _place_of_declared(conf: Mapping[str, str], directory: Path) -> Path | str:
+    """Return the directory for what a program in a cluster declares; empty where events are lines of its log."""
+    if LOG_DIRECTORY in conf.get(DRIVER_OPTIONS, ""):
+        return LOG_DIRECTORY
+    return "" if "console" in transports(conf) else directory
+
+
+def archive_bytes(conf: Mapping[str, str], directory: Path | str) -> bytes:
     """Return an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
     target = {
         "directory": str(directory),

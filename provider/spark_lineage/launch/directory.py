@@ -22,6 +22,10 @@ from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.lock import append_whole
 
 EVENTS_FILE = "openlineage-events.ndjson"
+# Beside the log of a container of YARN, where all that a program declares goes into one file.
+DECLARED_FILE = "declared.ndjson"
+# What YARN puts that directory in place of, in the options of a container's JVM.
+LOG_DIRECTORY = "<LOG_DIR>"
 # What a worker that was killed leaves of what it was to remove.
 PRIVATE_FILE = "spark.properties"
 EVENT_LOG_DIRECTORY = "event-log"

@@ -22,6 +22,8 @@ GAP = "driver's log with a gap"
 # The quote ends no text of an event: within one it is written \".
 _EVENT = re.compile(rb'ConsoleTransport\W*(?=\{"event)')
 _STRUCTURED = b'ConsoleTransport"'
+# A line of a file that holds nothing else, beside a container's log.
+_BARE = b'{"eventT'
 
 
 class GrowingLog(Protocol):
@@ -71,6 +73,8 @@ def events_of(line: bytes) -> list[bytes]:
 
     What is torn is returned, too, for whoever reads the events to count.
     """
+    if line.startswith(_BARE):
+        return [line]
     if line.startswith(b"{") and _STRUCTURED in line:
         with suppress(msgspec.DecodeError):
             found = msgspec.json.decode(line, type=_Structured)

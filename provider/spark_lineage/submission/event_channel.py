@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
-from spark_lineage.launch.directory import EVENTS_FILE
+from spark_lineage.launch.directory import EVENTS_FILE, LOG_DIRECTORY
 from spark_lineage.launch.log import words_of
 from spark_lineage.secrets.redaction import remember_values
 from spark_lineage.settings import SettingError
@@ -41,14 +41,20 @@ class Route:
     receiver: str = ""
 
 
-def route_of(launch: Launch, settings: Settings, own_transport: str, guard: Guard) -> Route | None:
+def route_of(
+    launch: Launch, settings: Settings, own_transport: str, guard: Guard, *, has_log_server: Callable[[], bool]
+) -> Route | None:
     """Return the route of the listener's events; None where the driver writes them into the launch's directory.
 
     :param own_transport: the type of the transport that the user's own properties name
+    :param has_log_server: whether a server is known that has the logs of drivers
     """
-    events_from = "" if settings.evidence == "event_log" else _events_from(launch, settings, own_transport, guard)
+    is_wanted = settings.evidence != "event_log"
+    events_from = _events_from(launch, settings, guard, has_log_server=has_log_server) if is_wanted else ""
     if events_from == "driver_log":
-        return Route(events_from, {"type": "console"}, "its log, which is read from the cluster")
+        is_file = launch.master.startswith("yarn") and own_transport != "console"
+        transport = {"type": "file", "location": f"{LOG_DIRECTORY}/{EVENTS_FILE}"} if is_file else {"type": "console"}
+        return Route(events_from, transport, "its log, which is read from the cluster")
     if events_from == "receiver":
         way = "The driver's events come through the lineage directory, and not by a receiver"
         with guard(way, can_fail=False):
@@ -56,7 +62,7 @@ def route_of(launch: Launch, settings: Settings, own_transport: str, guard: Guar
     return None
 
 
-def _events_from(launch: Launch, settings: Settings, own_transport: str, guard: Guard) -> str:
+def _events_from(launch: Launch, settings: Settings, guard: Guard, *, has_log_server: Callable[[], bool]) -> str:
     is_client = launch.deploy_mode == "client"
     if settings.collect == "driver_log" and is_client:
         guard.log.debug("The driver runs on this machine and writes its events into the lineage directory.")
@@ -65,9 +71,8 @@ def _events_from(launch: Launch, settings: Settings, own_transport: str, guard: 
         return settings.collect if settings.collect in {"receiver", "driver_log"} else ""
     if is_client or settings.lineage_dir:
         return ""
-    # Without a directory that is said to be shared, drivers elsewhere have nothing else. Only what the job prints
-    # anyway is taken from its log.
-    return "receiver" if settings.receiver_conn_id else "driver_log" if own_transport == "console" else ""
+    # Without a directory that is said to be shared, drivers elsewhere have nothing else.
+    return "receiver" if settings.receiver_conn_id else "driver_log" if has_log_server() else ""
 
 
 def _to_receiver(launch: Launch, conn_id: str) -> Route:
@@ -154,6 +159,7 @@ class EventChannel:
             self.poll(is_last=True)
             collector.poll()
         self._source.close()
+        collector.state.is_torn = bool(lost or self._source.set_aside)
         for reason, count in self._source.set_aside.items():
             collector.counts.set_aside[reason] = count
             self._guard.log.warning("Events of the driver may be lost (%s): %d", reason, count)

@@ -18,6 +18,7 @@ from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
+from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import Launch, find_launch, indexed, without_login
 from spark_lineage.launch.log import Guard
 from spark_lineage.launch.retention import remove_submitted
@@ -28,6 +29,7 @@ from spark_lineage.submission.event_channel import route_of
 from spark_lineage.submission.log_mirror import why_not_home
 from spark_lineage.task.running import Running, notifications_of
 from spark_lineage.watch.endpoints import endpoints_of
+from spark_lineage.watch.sources import Sources
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -42,9 +44,9 @@ if TYPE_CHECKING:
 
 NOTHING_RETURNS = (
     "No lineage can come back from YARN: no event log is read (%s), and the listener's events stay on the driver's "
-    "host. Set spark.eventLog.enabled=true and a spark.eventLog.dir that webhdfs_url or history_server_url in the "
-    "extra of the Spark connection leads to; or a lineage_dir that all hosts mount, receiver_conn_id or "
-    "collect=driver_log."
+    "host. Set yarn_resourcemanager_webapp_address in the extra of the Spark connection, and leave collect at auto: "
+    "then the events are read from the driver's log. Or set spark.eventLog.enabled=true and a spark.eventLog.dir that "
+    "webhdfs_url or history_server_url in the extra leads to, or receiver_conn_id."
 )
 _PARENT_JOB = "spark.openlineage.parentJobName"
 
@@ -83,7 +85,13 @@ class Prepared:
         :raises Exception: when that cannot be done: the job runs without lineage
         """
         launch, lineage, properties = self._new_launch()
-        route = route_of(launch, self.task.settings, properties.get(TRANSPORT_TYPE, "").strip(), self.guard)
+        route = route_of(
+            launch,
+            self.task.settings,
+            properties.get(TRANSPORT_TYPE, "").strip(),
+            self.guard,
+            has_log_server=lambda: bool(Sources(endpoints_of(launch, self.task.places, None), Driver()).managers),
+        )
         if route is not None:
             launch = structs.replace(
                 launch,
@@ -102,6 +110,9 @@ class Prepared:
                 listeners.ended("FAIL", None, str(error))
                 listeners.close(self.task.settings.brief_seconds)
             raise
+        if injection is not None and not injection.prepared.has_listener:
+            # It has no events.
+            route, launch = None, structs.replace(launch, events_from="", receiver="")
         log = injection.event_log if injection is not None else None
         launch = structs.replace(launch, event_logs=log.places if log is not None else ())
         configuration = properties if injection is None else injection.prepared.conf
@@ -164,14 +175,16 @@ class Prepared:
             # Whoever injects says so.
             lineage = lineage_properties(context, replace(settings, lineage_dir=""))
         master, env = adapter.submitter.master, adapter.submitter.env
-        yarn_urls: tuple[str, ...] = ()
-        if master.startswith("yarn"):
-            from spark_lineage.settings.hadoop import resource_managers
+        is_of_yarn, event_log = master.startswith("yarn"), properties.get("spark.eventLog.dir", "")
+        servers: dict[str, Any] = {}
+        if is_of_yarn or event_log.startswith("hdfs:"):
+            from spark_lineage.settings.hadoop import history_server, name_nodes, resource_managers
 
-            yarn_urls = resource_managers(env)
-            if deploy_mode == "cluster":
-                adapter.tag(lineage.application_run_id, properties.get("spark.yarn.tags", ""))
-        if deploy_mode == "client" or master.startswith("yarn"):
+            servers = {"webhdfs_urls": name_nodes(env, event_log), "history_url": history_server(env, properties)}
+            servers["yarn_urls"] = resource_managers(env) if is_of_yarn else ()
+        if is_of_yarn and deploy_mode == "cluster":
+            adapter.tag(lineage.application_run_id, properties.get("spark.yarn.tags", ""))
+        if deploy_mode == "client" or is_of_yarn:
             adapter.launch_id = lineage.application_run_id
         launch = Launch(
             directory=str(Path(lineage.events_file).parent),
@@ -183,7 +196,7 @@ class Prepared:
             run_id=lineage.parent.get("spark.openlineage.parentRunId", ""),
             host=socket.gethostname(),
             event_conn_ids=settings.lineage_conn_id,
-            yarn_urls=yarn_urls,
+            **servers,
         )
         return launch, lineage, properties
 

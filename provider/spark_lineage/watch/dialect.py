@@ -179,12 +179,12 @@ class Dialect:
         yield from ()
         return {}
 
-    def log_files(self) -> list[str]:
-        """Return the addresses of the driver's log.
+    def log_files(self) -> Iterable[str]:
+        """Return the addresses of the driver's log; each is read before the next one is chosen.
 
         :raises NoAnswerError: while they are not known
         """
-        return []
+        return ()
 
     def lines_of(self, place: str, *, is_last: bool) -> Dialogue[tuple[list[bytes | None], bool]]:
         """Return the next lines of a file of the log, None where some are lost, and whether that is its end."""
@@ -260,7 +260,7 @@ class FilesDialect(Dialect):
             texts[name] = piece.content.decode(errors="replace")
         return texts
 
-    def log_files(self) -> list[str]:
+    def log_files(self) -> Iterable[str]:
         """Return those of this attempt, and of earlier ones."""
         if not (url := self.log_url):
             raise NoAnswerError(f"the {self.name} does not say where the driver's log is")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -106,7 +106,7 @@ class Kubernetes(Dialect):
         answer = yield Request(f"{url}&tailLines={LOG_LINES}")
         return {"pod": answer.decode(errors="replace")}
 
-    def log_files(self) -> list[str]:
+    def log_files(self) -> Iterable[str]:
         """Return the address of the log of the driver's container."""
         if not (url := self._log_url):
             raise NoAnswerError("the API server does not say which container is the driver's")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from msgspec import Struct, field
 
 from spark_lineage.http_client import NoAnswerError, Request, place_of
+from spark_lineage.launch.directory import DECLARED_FILE, EVENTS_FILE
 from spark_lineage.merge.transition import Status, StatusReport, Subject
 from spark_lineage.watch.dialect import (
     LOG_BYTES,
@@ -20,6 +24,10 @@ from spark_lineage.watch.dialect import (
     from_millis,
     status_of,
 )
+
+if TYPE_CHECKING:
+    from spark_lineage.launch.driver import Driver
+    from spark_lineage.watch.endpoints import Endpoints
 
 _CONTAINER = re.compile(r"(https?://[^/\s]+)/node/containerlogs/(container_\w+)/")
 # What Hadoop puts before a file (ContainerLogsUtils).
@@ -53,6 +61,11 @@ class YarnResourceManager(FilesDialect):
 
     name = "YARN ResourceManager"
     page = "/cluster/app/{}"
+
+    def __init__(self, endpoints: Endpoints, driver: Driver) -> None:
+        super().__init__(endpoints, driver)
+        self._attempts: dict[str, None] = {}
+        """What the addresses of the files of each attempt begin with."""
 
     def poll(self) -> Dialogue[list[StatusReport]]:
         """Return what YARN says of the application, and in cluster mode of the driver, which has the same id.
@@ -93,6 +106,24 @@ class YarnResourceManager(FilesDialect):
         """
         container = _CONTAINER.match(self.driver.logs_url or "")
         return "{}/ws/v1/node/containers/{}/logs/".format(*container.groups()) if container is not None else ""
+
+    def log_files(self) -> Iterable[str]:
+        """Return the files of events of each attempt, and what the driver prints where it writes none of them."""
+        printed = super().log_files()
+        self._attempts[self.log_url] = None
+        events = [f"{url}{name}" for url in self._attempts for name in (EVENTS_FILE, DECLARED_FILE)]
+        yield from events
+        if self._offsets.keys().isdisjoint(events):
+            yield from printed
+
+    def lines_of(self, place: str, *, is_last: bool) -> Dialogue[tuple[list[bytes | None], bool]]:
+        """Request what was added to a file; a driver may write no file of events."""
+        try:
+            return (yield from super().lines_of(place, is_last=is_last))
+        except NoAnswerError as error:
+            if error.http_status != HTTPStatus.NOT_FOUND or not place.endswith((EVENTS_FILE, DECLARED_FILE)):
+                raise
+            return [], True
 
     def piece(self, url: str, offset: float) -> Dialogue[LogPiece]:
         """Ask for the end of a file, as far back as an offset, if that is not further than ``PIECE_BYTES``.
