@@ -48,7 +48,7 @@ ARROWS = {
     "view": set(),
     "task": _LEAVES | {"settings", "inject", "adapters", "submission", "watch", "emit", "deliver", "add_ons"},
     "recover": _LEAVES | {"settings", "adapters", "submission", "watch", "emit", "deliver"},
-    "doctor": {"cli", "http_client", "launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
+    "doctor": _LEAVES - {"merge"} | {"cli", "deliver", "http_client", "inject", "settings", "submission", "watch"},
     # What nobody but the table of add-ons names.
     "supervision": {"cli", "submission", "http_client", "launch", "plans", "settings", "watch"},
     "cli": _LEAVES | {"add_ons", "settings", "submission", "plans", "emit", "deliver"},

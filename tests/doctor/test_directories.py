@@ -142,3 +142,15 @@ def test_events_that_were_refused_and_a_backend_that_does_not_answer(
     (found,) = [found for found in check_outbox(setup()) if "has refused" in found.text]
     assert (found.level, found.text) == ("warning", "marquez has refused 1 events")
     assert "spark-lineage outbox list" in found.remedy
+
+
+def test_a_local_directory_that_nobody_has_set_is_no_problem_in_cluster_mode(
+    setup: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("spark_lineage.doctor.directories.lineage_directory", lambda _: str(tmp_path / "lineage"))
+    patient = {"master": "yarn", "extra": {"deploy-mode": "cluster"}}
+    assert [level for level, _ in told(check_lineage_directory(setup(lineage_dir="", **patient)))] == ["ok"]
+    levels = [
+        level for level, _ in told(check_lineage_directory(setup(lineage_dir="", collect="directory", **patient)))
+    ]
+    assert levels == ["ok", "problem"]

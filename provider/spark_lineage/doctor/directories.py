@@ -35,18 +35,22 @@ def check_lineage_directory(setup: Setup) -> Iterator[Finding]:
         yield problem(str(error), "correct lineage_dir")
         return
     yield from _room(path, "lineage_dir", "drivers cannot write their lineage")
-    kind, is_cluster = file_system_of(path), setup.deploy_mode == "cluster"
+    kind = file_system_of(path)
+    # Else a driver elsewhere writes nothing there.
+    is_cluster, is_shared = setup.deploy_mode == "cluster", bool(setup.settings.lineage_dir)
+    is_shared |= setup.settings.collect == "directory"
     if kind.startswith("fuse") and any(name in kind for name in _OBJECT_STORES):
         yield warning(
             f"{path} is a bucket ({kind}): a driver that is killed loses what it had appended",
             "use a local disk or NFS for lineage_dir",
         )
-    elif is_cluster and not setup.master.startswith("local") and not is_network(kind):
+    elif is_cluster and is_shared and not setup.master.startswith("local") and not is_network(kind):
         # Only a standalone cluster can be this one host, with its directories.
         bad = warning if setup.master.startswith("spark:") else problem
         yield bad(
             f"in deploy mode cluster the driver runs elsewhere, and {path} is on a local disk ({kind})",
-            "set lineage_dir to a directory that the hosts of worker and driver both mount under the same path",
+            "set lineage_dir to a directory that the hosts of worker and driver both mount under the same path, or "
+            "remove it: then the listener's events are read from the driver's log",
         )
     elif not is_cluster and is_network(kind):
         yield warning(

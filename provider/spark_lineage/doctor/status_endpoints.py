@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from spark_lineage.doctor.setup import Finding, Setup, ok, warning
 from spark_lineage.http_client import HttpClient, NoAnswerError, place_of
+from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.settings import SettingError
-from spark_lineage.settings.hadoop import resource_managers
+from spark_lineage.settings.hadoop import history_server, name_nodes, resource_managers
 from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
 
@@ -52,8 +53,19 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
 
 def endpoints_of(setup: Setup) -> Endpoints:
     """Return the endpoints of the Spark connection; raises ``SettingError`` where its extra does not fit."""
-    places, yarn_urls = setup.places, resource_managers(setup.env)
-    return Endpoints(setup.master, setup.deploy_mode, places.extra, places.status, yarn_urls=yarn_urls)
+    places, env = setup.places, setup.env
+    properties: Mapping[str, str] = {}
+    with suppress(PropertiesFileError):
+        properties = setup.user_properties.properties
+    return Endpoints(
+        setup.master,
+        setup.deploy_mode,
+        places.extra,
+        places.status,
+        yarn_urls=resource_managers(env),
+        webhdfs_urls=name_nodes(env, properties.get("spark.eventLog.dir", "")),
+        history_url=history_server(env, properties),
+    )
 
 
 def _endpoints(found: Endpoints) -> Iterator[_Endpoint]:

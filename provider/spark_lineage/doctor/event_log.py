@@ -1,0 +1,74 @@
+"""Whether this machine reads the event logs of drivers that run elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
+from spark_lineage.doctor.status_endpoints import endpoints_of
+from spark_lineage.inject.installation import PropertiesFileError
+from spark_lineage.launch.directory import local_directory, remote_directory
+from spark_lineage.launch.log import words_of
+from spark_lineage.settings import SettingError
+from spark_lineage.submission.log_mirror import why_not_home
+from spark_lineage.submission.stored_event_log import changed_at, opened, why_unreadable
+from spark_lineage.watch.endpoints import Endpoints
+
+_REMEDY = {
+    "hdfs": "set webhdfs_url in the extra of the Spark connection to the NameNodes (http://nn:9870), and let the user "
+    "of tasks read there",
+    "": "correct spark.eventLog.dir, or let the user of tasks read there",
+}
+
+
+def check_event_log(setup: Setup) -> Iterator[Finding]:
+    """Read the latest log in the directory that the properties name, where drivers run elsewhere."""
+    try:
+        properties, endpoints = setup.user_properties.properties, endpoints_of(setup)
+    except (PropertiesFileError, SettingError):
+        # Other checks say so.
+        return
+    if not endpoints.is_cluster or setup.settings.evidence == "listener":
+        return
+    directory = properties.get("spark.eventLog.dir", "")
+    if properties.get("spark.eventLog.enabled", "").strip().lower() != "true" or not directory:
+        yield ok("spark-defaults.conf turns no event log on: lineage comes from the listener alone")
+        return
+    if local_directory(directory) is not None:
+        yield warning(
+            f"spark.eventLog.dir is {directory}, on the driver's machine",
+            "set it to a directory on HDFS or in an object store, or let both machines mount it",
+        )
+        return
+    yield _read(remote_directory(directory) or directory, setup, endpoints)
+
+
+def _read(url: str, setup: Setup, endpoints: Endpoints) -> Finding:
+    has_history = bool(endpoints.history_server_url)
+    if why_not := why_unreadable(url, endpoints.webhdfs_urls):
+        if not why_not_home(url, setup.settings.collect_log, endpoints.webhdfs_urls, has_history=has_history):
+            return ok(f"{url} is not read from here ({why_not}): event logs come from the History Server")
+        return problem(f"{url} cannot be read: {why_not}", _remedy(url))
+    try:
+        fs, root = opened(url, endpoints.webhdfs_urls)
+        name = _read_latest(fs, root)
+    except Exception as error:
+        return problem(f"{url} cannot be read: {words_of(error)}", _remedy(url))
+    return ok(f"{url} can be read" + (f", as {name} was" if name else ", and has no event log"))
+
+
+def _read_latest(fs: Any, root: str) -> str:
+    """Read a little of the latest log, and return its name; empty where there is none."""
+    for entry in sorted(fs.ls(root, detail=True), key=changed_at)[-1:]:
+        if entry["type"] == "directory":
+            fs.ls(entry["name"], detail=False)
+        else:
+            with fs.open(entry["name"], "rb") as stream:
+                stream.read(1)
+        return str(entry["name"]).rstrip("/").rpartition("/")[2]
+    return ""
+
+
+def _remedy(url: str) -> str:
+    return _REMEDY.get(url.partition("://")[0], _REMEDY[""])
