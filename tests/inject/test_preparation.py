@@ -68,3 +68,29 @@ def test_a_renamed_listener_of_the_users_is_not_doubled(tmp_path: Path) -> None:
     settings = Settings(openlineage_jar="local:///opt/openlineage-spark.jar")
     arguments = prepare(SubmitArguments({}, jars=str(renamed)), submitter, settings, lineage).arguments
     assert arguments.jars == str(renamed)
+
+
+@pytest.mark.parametrize(
+    ("jars", "is_there"),
+    [
+        ("hdfs:///jars/openlineage-spark_2.13-1.53.0.jar,hdfs:///jars/spark/*", True),
+        ("local:{home}/*", True),
+        ("local:{home}/spark-*", False),
+        ("hdfs:///jars/*", False),
+        ("", False),
+    ],
+)
+def test_listener_among_the_jars_of_yarn_is_not_shipped(tmp_path: Path, jars: str, *, is_there: bool) -> None:
+    own, listener = tmp_path / "own", "openlineage-spark_2.13-1.53.0.jar"
+    own.mkdir()
+    (own / listener).touch()
+    (own / "spark-core_2.13-4.2.0.jar").touch()
+    shipped = tmp_path / listener
+    with zipfile.ZipFile(shipped, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "")
+    submitter = Submitter("yarn", "spark-submit", {"PATH": str(tmp_path)}, None, [], lambda _: "cluster")
+    lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
+    conf = {"spark.yarn.jars": jars.format(home=own)}
+    prepared = prepare(SubmitArguments(conf), submitter, Settings(openlineage_jar=str(shipped)), lineage)
+    assert prepared.arguments.jars == (None if is_there else str(shipped))
+    assert prepared.has_listener

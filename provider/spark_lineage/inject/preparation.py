@@ -32,6 +32,7 @@ from spark_lineage.launch.directory import PRIVATE_FILE
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import DEFAULT_JAR, jar_cache
 
+_YARN_JARS = "spark.yarn.jars"
 _REPOSITORIES = "spark.jars.repositories"
 K8S_UPLOAD = "spark.kubernetes.file.upload.path"
 
@@ -136,6 +137,8 @@ def prepare(
     if not listeners and deploy_mode == "client" and submitter.home is not None:
         # In cluster mode the driver runs with another host's Spark.
         listeners = [str(jar) for jar in (submitter.home / "jars").glob("openlineage-spark*.jar")]
+    if not listeners and deploy_mode == "cluster" and submitter.master.startswith("yarn"):
+        listeners = _in_yarn_jars(found.properties.get(_YARN_JARS, ""))
     if not listeners:
         jar = _jar(settings, submitter, found.properties)
         if deploy_mode == "cluster":
@@ -157,6 +160,13 @@ def prepare_unlistened(user: SubmitArguments, submitter: Submitter, lineage: Lin
     found = user_properties(user, submitter)
     arguments = replace(user, conf={**user.conf, **identity_of(lineage, found.properties)})
     return Prepared(arguments, None, found.deploy_mode, found.properties, has_listener=False)
+
+
+def _in_yarn_jars(jars: str) -> list[str]:
+    """Return the listeners among the jars that all containers have; ``local:`` paths are taken for those of here."""
+    names = [(name, Path(urlsplit(name).path)) for name in split(jars)]
+    local = [str(each) for name, path in names if name.startswith("local:") for each in path.parent.glob(path.name)]
+    return [name for name in (*(name for name, _ in names), *local) if is_listener(name) and not name.endswith("*")]
 
 
 def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]) -> str:
