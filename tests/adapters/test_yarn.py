@@ -170,7 +170,6 @@ LOGGED = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "hdfs:///logs"
         (HISTORY, NO_DIRECTORY | {"conf": LOGGED, "evidence": "listener"}, "(evidence=listener)"),
         (HISTORY, NO_DIRECTORY | {"conf": LOGGED}, ""),
         ({}, {}, ""),
-        ({}, NO_DIRECTORY | {"collect": "driver_log"}, ""),
     ],
 )
 def test_yarn_cluster_from_which_nothing_can_come_back_says_so_before_it_is_submitted(
@@ -180,4 +179,4 @@ def test_yarn_cluster_from_which_nothing_can_come_back_says_so_before_it_is_subm
     printed = outcome.printed.split("Spark-Submit cmd:")[0]
     assert ("No lineage can come back from YARN: no event log is read" in printed) == bool(why), printed
     assert why in printed
-    assert not why or "history_server_url in the extra of the Spark connection" in printed
+    assert not why or "yarn_resourcemanager_webapp_address in the extra of the Spark connection" in printed

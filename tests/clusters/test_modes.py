@@ -28,11 +28,11 @@ MODES = [f"{master} client" for master in ("local", "standalone", "yarn", "kuber
 MODES += [f"{master} cluster" for master in ("standalone", "yarn", "kubernetes")]
 # By what the event says that it was collected from.
 WAYS = {
-    "directory": {"collect": "directory", "evidence": "listener"},
-    "event_log": {"collect": "event_log", "evidence": "event_log"},
-    "history": {"collect": "history", "evidence": "event_log"},
-    "receiver": {"collect": "receiver", "evidence": "listener"},
-    "driver_log": {"collect": "driver_log", "evidence": "listener"},
+    "directory": {"event_log_from": "directory", "evidence": "listener"},
+    "event_log": {"event_log_from": "event_log", "evidence": "event_log"},
+    "history": {"event_log_from": "history", "evidence": "event_log"},
+    "receiver": {"evidence": "listener", "lineage_dir": None},
+    "driver_log": {"evidence": "listener", "lineage_dir": None},
 }
 # Each deploy mode and each way once, but for Kubernetes, which takes minutes to build, and for what a task is collected
 # by elsewhere: a directory and an event log. All the others are for the night.
@@ -46,8 +46,8 @@ WAYS_OF_MODES = [
     pytest.param(mode, way, marks=pytest.mark.truth if (mode, way) in IN_TRUTH else pytest.mark.nightly)
     for mode in MODES
     for way in WAYS
-    # In client mode the driver is on the worker, and its log is that of the task.
-    if way != "driver_log" or "cluster" in mode
+    # In client mode the driver writes its events on the worker.
+    if way not in {"receiver", "driver_log"} or "cluster" in mode
 ]
 
 pytestmark = [pytest.mark.spark, pytest.mark.shares("hadoop")]
@@ -69,7 +69,6 @@ class Clusters:
             "deploy-mode": deploy_mode,
             "history_server_url": self._history_url,
             "webhdfs_url": self.hadoop.webhdfs_url,
-            "receiver_conn_id": "receiver",
             "rest-port": self._standalone.rest_port,
             "master_ui_url": self._standalone.ui_url,
         }
@@ -147,6 +146,7 @@ def test_the_event_is_the_same(
 ) -> None:
     hdfs, out = clusters.hadoop.hdfs, f"/modes/out/{mode.replace(' ', '-')}-{way}"
     connection = clusters.connection(mode)
+    connection["extra"] |= {"receiver_conn_id": "receiver"} if way == "receiver" else {}
     env = {**clusters.hadoop.env, "AIRFLOW_CONN_RECEIVER": receiver}
     # As a path: a standalone cluster's driver is handed none of the worker's own cache.
     jar = next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))

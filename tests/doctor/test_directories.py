@@ -151,6 +151,7 @@ def test_a_local_directory_that_nobody_has_set_is_no_problem_in_cluster_mode(
     patient = {"master": "yarn", "extra": {"deploy-mode": "cluster"}}
     assert [level for level, _ in told(check_lineage_directory(setup(lineage_dir="", **patient)))] == ["ok"]
     levels = [
-        level for level, _ in told(check_lineage_directory(setup(lineage_dir="", collect="directory", **patient)))
+        level
+        for level, _ in told(check_lineage_directory(setup(lineage_dir="", event_log_from="directory", **patient)))
     ]
     assert levels == ["ok", "problem"]

@@ -250,7 +250,7 @@ def test_the_rest_of_a_log_that_lies_elsewhere_is_brought(tmp_path: Path, collec
     launch = launch_of(
         tmp_path, master="yarn", deploy_mode="cluster", external_id="application_1_0001", event_logs=(store,)
     )
-    found = recovered(launch, extra={"collect": collect})
+    found = recovered(launch, extra={"event_log_from": collect})
     files.rm(store, recursive=True)
     assert bool(found.lineage.outputs) is (collect == "auto")
     assert ("event_log" in found.counts.sources) is (collect == "auto")

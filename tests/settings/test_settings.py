@@ -22,7 +22,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
     "lineage_timeout": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
     "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
-    "collect": (("history", "history"), ("directory", "directory"), ("event_log", "event_log")),
+    "event_log_from": (("history", "history"), ("directory", "directory"), ("event_log", "event_log")),
     "receiver_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
     "evidence": (("both", "both"), ("listener", "listener"), ("event_log", "event_log")),
     "granularity": (("path", "path"), ("task", "task"), ("path", "path")),
@@ -47,7 +47,7 @@ DEFAULTS = {
     "poll_interval_seconds": 5.0,
     "lineage_timeout": 60.0,
     "tracking_interval_seconds": 3600.0,
-    "collect": "auto",
+    "event_log_from": "auto",
     "receiver_conn_id": "",
     "evidence": "auto",
     "granularity": "task",
@@ -90,7 +90,7 @@ def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
     assert names == set(VALUES) == set(DEFAULTS) == {
         *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity",
-        "lineage_required", "evidence", "collect", "policy_rules",
+        "lineage_required", "evidence", "event_log_from", "policy_rules",
     }  # fmt: skip
 
 

@@ -299,7 +299,8 @@ def test_a_log_that_is_cut_off_is_said_to_be_and_the_next_source_has_the_rest(
     assert one.bringing.copies.total == len(content)
     waits, cut, _ = [record.getMessage() for record in caplog.records]
     assert words == (
-        f"the event log is collected from where it lies ({store}) (collect=auto: this machine sees no directory of it)"
+        f"the event log is collected from where it lies ({store}) (event_log_from=auto: this machine sees no directory "
+        "of it)"
     )
     assert "is without the application's end; next is the History Server (http://history:18080)" in cut
     assert waits.startswith(f"Waiting for the event log from where it lies ({store}), up to ")
@@ -419,7 +420,7 @@ def test_a_full_disk_is_left_with_room(
     ("url", "collect", "has_history", "reason"),
     [
         ("memory://logs", "auto", False, ""),
-        ("memory://logs", "directory", True, "collect is directory"),
+        ("memory://logs", "directory", True, "event_log_from is directory"),
         ("oss://bucket/logs", "auto", False, "oss:// is not read here; the connection names no history_server_url"),
         ("oss://bucket/logs", "auto", True, ""),
         ("oss://bucket/logs", "event_log", True, "oss:// is not read here"),

@@ -75,7 +75,7 @@ def collection(outcome: Any) -> dict[str, Any]:
 
 
 def test_the_log_is_read_where_it_lies(bench: Any) -> None:
-    outcome = run(bench, written(bench, f"{APPLICATION_ID}_1").as_uri(), collect="event_log")
+    outcome = run(bench, written(bench, f"{APPLICATION_ID}_1").as_uri(), event_log_from="event_log")
     assert collection(outcome) == {"evidence": ["event_log"], "setAside": {}, "collectedFrom": ["event_log"]}
     assert "Lineage comes from Spark's event log" in outcome.printed
     assert "the event log is collected from where it lies (file:///" in outcome.printed
@@ -90,7 +90,9 @@ def test_where_no_driver_of_the_file_system_is_there_it_is_the_history_server(be
         outcome = run(bench, address, {"history_server_url": url}, lineage_dir=str(bench.lineage_dir))
     assert collection(outcome) == {"evidence": ["event_log"], "setAside": {}, "collectedFrom": ["history"]}
     (line,) = [line for line in outcome.printed.splitlines() if "the event log is collected from" in line]
-    assert f"the History Server ({url}) (collect=auto: this machine sees no directory of it; Install s3fs" in line
+    assert (
+        f"the History Server ({url}) (event_log_from=auto: this machine sees no directory of it; Install s3fs" in line
+    )
     assert KEY_OF_STORE not in outcome.printed
     assert KEY_OF_STORE not in json.dumps(outcome.lineage)
     kept = [path.read_text() for path in bench.root.rglob("launch.json")]
@@ -105,7 +107,7 @@ def test_a_log_that_is_cut_off_is_said_to_be(bench: Any) -> None:
             bench,
             directory.as_uri(),
             {"history_server_url": url},
-            collect="event_log",
+            event_log_from="event_log",
             lineage_timeout=3,
         )
     assert collection(outcome)["setAside"] == {"event log without its end": 1}
@@ -122,7 +124,7 @@ def test_what_can_be_read_from_nowhere_is_worth_the_jar(bench: Any) -> None:
 
 @pytest.mark.parametrize("collect", ["directory", "history"])
 def test_only_what_is_chosen_is_tried(bench: Any, collect: str) -> None:
-    outcome = run(bench, "memory://logs", collect=collect, evidence="event_log", lineage_required=False)
-    why = {"directory": "collect is directory", "history": "the connection names no history_server_url"}
+    outcome = run(bench, "memory://logs", event_log_from=collect, evidence="event_log", lineage_required=False)
+    why = {"directory": "event_log_from is directory", "history": "the connection names no history_server_url"}
     (line,) = [line for line in outcome.printed.splitlines() if "The job runs without lineage" in line]
     assert why[collect] in line

@@ -57,14 +57,14 @@ def collection(outcome: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("deferrable", [False, True])
 def test_events_come_from_the_log(submit: Callable[..., Any], deferrable: bool) -> None:
-    outcome = submit(LOG.read_bytes(), collect="driver_log", deferrable=deferrable)
+    outcome = submit(LOG.read_bytes(), lineage_dir=None, deferrable=deferrable)
     assert outcome.error is None, outcome.printed
     assert outcome.command["conf"][f"{PREFIX}type"] == "file"
     assert f"{PREFIX}location" not in outcome.command["conf"]
     assert outcome.command["conf"][OPTIONS] == IN_LOGS
     assert (outcome.names("inputs"), outcome.names("outputs")) == (["/data/lab/orders.csv"], ["/data/lab/big"])
     assert collection(outcome) == {"linesRead": 12, "setAside": {}, "collectedFrom": ["driver_log"]}
-    assert "its log, which is read from the cluster (collect=driver_log)" in outcome.printed
+    assert "its log, which is read from the cluster" in outcome.printed
 
 
 def test_a_job_that_prints_its_events_anyway_needs_no_setting(submit: Callable[..., Any]) -> None:
@@ -77,7 +77,7 @@ def test_driver_on_yarn_without_settings_writes_its_events_beside_its_log(submit
     events = b"".join(event + b"\n" for line in LOG.read_bytes().splitlines() for event in events_of(line))
     outcome = submit(b"a log of WARN alone\n", events, lineage_dir=None, conf={OPTIONS: "-Da=b"})
     assert outcome.command["conf"][OPTIONS] == f"-Da=b {IN_LOGS}"
-    assert "its log, which is read from the cluster (collect=auto)" in outcome.printed
+    assert "its log, which is read from the cluster" in outcome.printed
     assert collection(outcome) == {"linesRead": 12, "setAside": {}, "collectedFrom": ["driver_log"]}
 
 
@@ -96,23 +96,16 @@ def test_driver_log_that_no_server_gives_is_said_to_be_out_of_reach(bench: Any) 
 
 def test_a_log_that_ends_early_is_said(submit: Callable[..., Any]) -> None:
     content = LOG.read_bytes()
-    outcome = submit(content[: content.rfind(b"ConsoleTransport") + 500], collect="driver_log")
+    outcome = submit(content[: content.rfind(b"ConsoleTransport") + 500], lineage_dir=None)
     assert outcome.names("outputs") == ["/data/lab/big"]
     assert collection(outcome)["setAside"] == {"not JSON": 1, "events without the application's end": 1}
     assert "did not all come: events without the application's end" in outcome.printed
 
 
 def test_a_log_without_events_says_what_to_check(submit: Callable[..., Any]) -> None:
-    outcome = submit(b"26/11/25 03:52:05 WARN NativeCodeLoader: nothing\n", collect="driver_log")
+    outcome = submit(b"26/11/25 03:52:05 WARN NativeCodeLoader: nothing\n", lineage_dir=None)
     assert outcome.error is None
     assert "its level leaves out the lines of ConsoleTransport" in outcome.printed
-
-
-def test_in_client_mode_the_log_is_that_of_the_task(bench: Any) -> None:
-    outcome = bench.run(lineage=[EVENTS], collect="driver_log")
-    assert outcome.command["conf"][f"{PREFIX}type"] == "file"
-    assert collection(outcome)["collectedFrom"] == ["directory"]
-    assert "The driver runs on this machine" in outcome.printed
 
 
 def test_a_job_that_writes_its_events_to_kafka_keeps_that_and_has_the_log_alone(bench: Any) -> None:
@@ -158,7 +151,7 @@ def test_event_log_on_hdfs_is_collected_by_the_client_s_own_configuration(bench:
     bench.defaults = (
         "spark.eventLog.enabled true\nspark.eventLog.dir hdfs:///logs\nspark.yarn.historyServer.address history:1\n"
     )
-    outcome = bench.run(log=[LINE], lineage_dir=None, store={}, collect_timeout_seconds=0.5)
+    outcome = bench.run(log=[LINE], lineage_dir=None, store={}, lineage_timeout=0.5)
     assert "the event log is collected from where it lies (hdfs:///logs)" in outcome.printed
     launch = outcome.store["spark_lineage_launch"]
     assert launch["webhdfs_urls"] == ["http://127.0.0.1:1"]

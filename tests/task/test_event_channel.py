@@ -45,6 +45,16 @@ if TYPE_CHECKING:
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 SECRET = "planted-secret-of-the-receiver-19"  # noqa: S105
 PREFIX = "spark.openlineage.transport."
+# A cluster whose spark-submit stays until the driver has ended.
+IN_CLUSTER = {
+    "conn_type": "spark",
+    "host": "yarn",
+    "extra": {"deploy-mode": "cluster", "receiver_conn_id": "receiver"},
+}
+# As spark-submit in deploy mode cluster: the driver runs elsewhere.
+SPARK_SUBMIT = """#!/bin/bash
+exec "$SPARK_HOME/bin/spark-submit" "${@//cluster/client}"
+"""
 TOKEN = f"{PREFIX}headers.X-Spark-Lineage-Token"
 # argv: home. It tells all that it can be asked for by others, and, to the test alone, the token.
 PROGRAM = """
@@ -105,7 +115,7 @@ def service(tmp_path: Path, bench: Any) -> Iterator[Any]:
             port = running.enter_context(receiver_service(root, SECRET.encode(), limits))
             connection = {"conn_type": "http", "host": "127.0.0.1", "port": port, "password": SECRET}
             bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps(connection)
-            bench.connection["extra"] = {"receiver_conn_id": "receiver"}
+            bench.connection = IN_CLUSTER
             return root
 
         yield start
@@ -117,12 +127,19 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
     real_spark: RealSpark, tmp_path: Path, service: Any
 ) -> None:
     events, (listening, logs) = {}, (tmp_path / "log4j2.properties", tmp_path / "logs")
+    default = real_spark.bench.laboratory.home / "spark_lineage"
     listening.write_text(LOGGING)
     logs.mkdir()
     for how in ("directory", "service"):
         home, conf = tmp_path / how, {}
         if how == "service":
             root = service()
+            real_spark.bench.connection = {**IN_CLUSTER, "host": "local[2]"}
+            submit = tmp_path / "cluster" / "spark-submit"
+            submit.parent.mkdir()
+            submit.write_text(SPARK_SUBMIT)
+            submit.chmod(0o755)
+            real_spark.bench.env["PATH"] = f"{submit.parent}:{real_spark.path}"
             conf = {
                 "spark.ui.enabled": "true",
                 "spark.ui.port": "0",
@@ -138,8 +155,8 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
             home,
             conf=conf,
             evidence="listener",
-            collect="directory" if how == "directory" else "receiver",
             lineage_required=True,
+            lineage_dir=None,
         )
         assert outcome.error is None, outcome.printed
         events[how] = told(outcome, home)
@@ -149,7 +166,7 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
         token = (home / "token").read_text()
         assert len(token) == (4 if how == "directory" else 64)
         if how != "directory":
-            kept = b"".join(file.read_bytes() for file in real_spark.bench.lineage_dir.rglob("*") if file.is_file())
+            kept = b"".join(file.read_bytes() for file in default.rglob("*") if file.is_file())
             for seen in (outcome.printed, json.dumps(outcome.lineage), json.dumps(outcome.store), kept.decode()):
                 assert token not in seen
             assert SECRET not in outcome.printed
@@ -164,7 +181,7 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
                 assert token not in seen
             assert "SparkSubmit" in (home / "ps").read_text()
     (file,) = root.iterdir()
-    (copy,) = (one for one in real_spark.bench.lineage_dir.rglob("*.ndjson") if file.stem in str(one))
+    (copy,) = (one for one in default.rglob("*.ndjson") if file.stem in str(one))
     assert copy.read_bytes() == file.read_bytes() != b""
     assert events["service"] == events["directory"]
     assert events["service"][1][0]["name"].endswith("/big")
@@ -174,7 +191,7 @@ def test_the_driver_is_told_by_properties_with_the_token_off_the_command_line(be
     service()
     own = {f"{PREFIX}type": "http", f"{PREFIX}url": "http://own:1"}
     for conf, prefix in (({}, PREFIX), (own, f"{PREFIX}transports.spark_lineage.")):
-        outcome = bench.run(conf=conf, collect="receiver")
+        outcome = bench.run(conf=conf, lineage_dir=None)
         command = outcome.command
         assert command["conf"][f"{prefix}type"] == "http"
         assert command["conf"][f"{prefix}compression"] == "gzip"
@@ -188,9 +205,10 @@ def test_the_driver_is_told_by_properties_with_the_token_off_the_command_line(be
         assert "could not reach the receiver" in outcome.printed
 
 
-def test_in_client_mode_auto_takes_the_directory(bench: Any, service: Any) -> None:
+def test_driver_in_client_mode_writes_into_the_directory(bench: Any, service: Any) -> None:
     service()
-    outcome = bench.run(lineage=[EVENTS])
+    bench.connection = {"conn_type": "spark", "host": "yarn", "extra": {"receiver_conn_id": "receiver"}}
+    outcome = bench.run(lineage=[EVENTS], lineage_dir=None)
     assert outcome.command["conf"][f"{PREFIX}type"] == "file"
     assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
 
@@ -204,10 +222,10 @@ def test_in_client_mode_auto_takes_the_directory(bench: Any, service: Any) -> No
     ],
 )
 def test_a_receiver_that_cannot_be_used_costs_no_lineage(bench: Any, connection: Any, said: str) -> None:
-    bench.connection["extra"] = {"receiver_conn_id": "receiver"}
+    bench.connection = IN_CLUSTER
     if connection is not None:
         bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps({"conn_type": "http", **connection})
-    outcome = bench.run(lineage=[EVENTS], collect="receiver")
+    outcome = bench.run(lineage=[EVENTS], lineage_dir=None)
     assert outcome.error is None
     assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
     assert said in outcome.printed
@@ -219,7 +237,7 @@ def test_a_receiver_that_knows_no_token_of_ours_is_not_used(bench: Any, service:
     service()
     connection = json.loads(bench.env["AIRFLOW_CONN_RECEIVER"]) | {"password": SECRET[::-1]}
     bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps(connection)
-    outcome = bench.run(lineage=[EVENTS], collect="receiver")
+    outcome = bench.run(lineage=[EVENTS], lineage_dir=None)
     assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
     assert "HTTP 401" in outcome.printed
     assert "through the lineage directory" in outcome.printed
@@ -229,7 +247,7 @@ def test_a_receiver_that_is_away_may_be_back_when_the_driver_sends(bench: Any, s
     service()
     connection = json.loads(bench.env["AIRFLOW_CONN_RECEIVER"]) | {"port": 1}
     bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps(connection)
-    outcome = bench.run(collect="receiver", evidence="listener")
+    outcome = bench.run(lineage_dir=None, evidence="listener")
     facet = outcome.lineage["run_facets"]["sparkLineage_collection"]
     assert (facet["collectedFrom"], facet["setAside"]) == (["receiver"], {NO_EVENTS: 1})
     assert "the receiver http://127.0.0.1:1 cannot be asked" in outcome.printed

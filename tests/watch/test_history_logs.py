@@ -161,7 +161,9 @@ def test_a_task_says_the_same_whatever_its_log_is_collected_by(
     conf = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (processes.folder / "events").as_uri()}
     real_spark.bench.connection["extra"] = {"history_server_url": history_server}
     before = {*(processes.folder / "events").iterdir()}
-    outcome = real_spark.run(program, home, evidence="event_log", collect=collect, conf=conf, lineage_required=True)
+    outcome = real_spark.run(
+        program, home, evidence="event_log", event_log_from=collect, conf=conf, lineage_required=True
+    )
     assert outcome.error is None, outcome.printed
     assert outcome.names("outputs") == [str(home / "nine"), str(home / "parts")]
     facets = outcome.lineage["run_facets"]

@@ -46,9 +46,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param poll_interval_seconds: how often new lineage is read, and the status polled, while the job runs
     :param lineage_timeout: seconds that the task waits at its end until its lineage is read (default 60), and a twelfth
         of it each for all backends and for all listeners together; what backends have not taken stays in the outbox
-    :param collect: where the event log is read: ``directory``, ``event_log`` (where Spark writes it), ``history`` (the
-        History Server), or ``auto`` (default): the first that works; ``receiver``, ``driver_log``: as ``auto``, and
-        the listener's events come over HTTP, or from the driver's log
+    :param event_log_from: where the event log is read: ``directory``, ``event_log`` (where Spark writes it),
+        ``history`` (the History Server), or ``auto`` (default): the first that works
     :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
     :param evidence: source of the lineage: ``event_log``, ``listener``, ``both``, or ``auto`` (default): both if the
         jar of the listener is at hand, else the event log
@@ -90,7 +89,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         retention_days: float | None = None,
         poll_interval_seconds: float | None = None,
         lineage_timeout: float | None = None,
-        collect: str | None = None,
+        event_log_from: str | None = None,
         tracking_interval_seconds: float | None = None,
         evidence: str | None = None,
         granularity: str | None = None,
@@ -112,7 +111,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.retention_days = retention_days
         self.poll_interval_seconds = poll_interval_seconds
         self.lineage_timeout = lineage_timeout
-        self.collect = collect
+        self.event_log_from = event_log_from
         self.tracking_interval_seconds = tracking_interval_seconds
         self.evidence = evidence
         self.granularity = granularity

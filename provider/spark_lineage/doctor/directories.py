@@ -38,7 +38,7 @@ def check_lineage_directory(setup: Setup) -> Iterator[Finding]:
     kind = file_system_of(path)
     # Else a driver elsewhere writes nothing there.
     is_cluster, is_shared = setup.deploy_mode == "cluster", bool(setup.settings.lineage_dir)
-    is_shared |= setup.settings.collect == "directory"
+    is_shared |= setup.settings.event_log_from == "directory"
     if kind.startswith("fuse") and any(name in kind for name in _OBJECT_STORES):
         yield warning(
             f"{path} is a bucket ({kind}): a driver that is killed loses what it had appended",

@@ -47,7 +47,7 @@ def check_event_log(setup: Setup) -> Iterator[Finding]:
 def _read(url: str, setup: Setup, endpoints: Endpoints) -> Finding:
     has_history = bool(endpoints.history_server_url)
     if why_not := why_unreadable(url, endpoints.webhdfs_urls):
-        if not why_not_home(url, setup.settings.collect_log, endpoints.webhdfs_urls, has_history=has_history):
+        if not why_not_home(url, setup.settings.event_log_from, endpoints.webhdfs_urls, has_history=has_history):
             return ok(f"{url} is not read from here ({why_not}): event logs come from the History Server")
         return problem(f"{url} cannot be read: {why_not}", _remedy(url))
     try:

@@ -164,7 +164,7 @@ class _Task:
         prepared, why_not = preparing.use(lambda: self._prepared(settings))
         injected = TaskInjection(prepared, Path(self.lineage.events_file).parent)
         if settings.evidence != "listener":
-            self._add_event_log(injected, is_read_here=settings.collect_log in {"auto", "directory"})
+            self._add_event_log(injected, is_read_here=settings.event_log_from in {"auto", "directory"})
         return injected, why_not
 
     def _prepared(self, settings: Settings) -> tuple[Prepared, str]:

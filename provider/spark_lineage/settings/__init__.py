@@ -9,9 +9,8 @@ from typing import Any, Literal, get_args
 
 from spark_lineage.settings import values
 from spark_lineage.settings.values import (
-    CollectBy,
-    CollectLogBy,
     ConnIds,
+    EventLogFrom,
     Evidence,
     Granularity,
     ListenerSources,
@@ -25,8 +24,7 @@ from spark_lineage.settings.values import (
 __all__ = [
     "ARGUMENTS",
     "SECTION",
-    "CollectBy",
-    "CollectLogBy",
+    "EventLogFrom",
     "Evidence",
     "Granularity",
     "Place",
@@ -116,18 +114,17 @@ class Settings:
         "a twelfth of it each for all backends and for all listeners together.",
         example="10",
     )
-    collect: CollectBy = _setting(
+    event_log_from: EventLogFrom = _setting(
         "auto",
         "Where Spark's event log is collected from. ``directory``: one that this machine sees. ``event_log``: where "
         "``spark.eventLog.dir`` says, on HDFS, S3, GCS or ABFS. ``history``: the History Server. ``auto``: the first "
-        "of these that works. ``receiver``, ``driver_log``: as ``auto``, and the listener's events come over HTTP, or "
-        "from the log of a driver in a cluster.",
+        "of these that works.",
         example="history",
     )
     receiver_conn_id: str = _setting(
         "",
-        "Connection to a receiver (``spark-lineage receive``) that drivers send their events to: schema, host, port, "
-        "and its secret as password. In deploy mode ``cluster`` without a ``lineage_dir``, ``auto`` takes it too.",
+        "Connection to a receiver (``spark-lineage receive``): schema, host, port, and its secret as password. Drivers "
+        "in deploy mode ``cluster`` send it their events where no ``lineage_dir`` is set.",
         example="receiver",
         is_argument=False,
     )
@@ -215,15 +212,6 @@ class Settings:
         """How long a task waits for all its backends, and for all its listeners."""
         return self.lineage_timeout / 12
 
-    @property
-    def collect_log(self) -> CollectLogBy:
-        """How the event log is collected."""
-        match self.collect:
-            case "receiver" | "driver_log":
-                return "auto"
-            case way:
-                return way
-
     @classmethod
     def each(
         cls,
@@ -283,7 +271,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "str": values.text,
     "Granularity": values.one_of(*get_args(Granularity)),
     "Evidence": values.one_of(*get_args(Evidence)),
-    "CollectBy": values.one_of(*get_args(CollectBy)),
+    "EventLogFrom": values.one_of(*get_args(EventLogFrom)),
     "ListenerSources": values.listeners,
     "ConnIds": values.conn_ids,
     "Patterns": values.patterns,

@@ -11,9 +11,7 @@ Granularity = Literal["task", "path"]
 # The source of lineage: OpenLineage's listener, Spark's event log, or both.
 Evidence = Literal["auto", "both", "event_log", "listener"]
 # Where the event log of a driver on another machine is read from.
-CollectLogBy = Literal["auto", "directory", "event_log", "history"]
-# Also how the events of the listener come.
-CollectBy = Literal[CollectLogBy, "receiver", "driver_log"]
+EventLogFrom = Literal["auto", "directory", "event_log", "history"]
 # Whether a task fails without lineage: never, if none came, or if any of it is unknown too.
 Required = bool | Literal["complete"]
 # Ids of Airflow connections of type ``openlineage``.

@@ -12,7 +12,6 @@ from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.launch.directory import EVENTS_FILE, LOG_DIRECTORY
 from spark_lineage.launch.log import words_of
 from spark_lineage.secrets.redaction import remember_values
-from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
     from spark_lineage.launch.bounded_run import Deadline
@@ -49,38 +48,25 @@ def route_of(
     :param own_transport: the type of the transport that the user's own properties name
     :param has_log_server: whether a server is known that has the logs of drivers
     """
-    is_wanted = settings.evidence != "event_log"
-    events_from = _events_from(launch, settings, guard, has_log_server=has_log_server) if is_wanted else ""
-    if events_from == "driver_log":
-        is_file = launch.master.startswith("yarn") and own_transport != "console"
-        transport = {"type": "file", "location": f"{LOG_DIRECTORY}/{EVENTS_FILE}"} if is_file else {"type": "console"}
-        return Route(events_from, transport, "its log, which is read from the cluster")
-    if events_from == "receiver":
+    if settings.evidence == "event_log" or settings.lineage_dir or launch.deploy_mode == "client":
+        return None
+    if settings.receiver_conn_id:
         way = "The driver's events come through the lineage directory, and not by a receiver"
         with guard(way, can_fail=False):
             return _to_receiver(launch, settings.receiver_conn_id)
-    return None
-
-
-def _events_from(launch: Launch, settings: Settings, guard: Guard, *, has_log_server: Callable[[], bool]) -> str:
-    is_client = launch.deploy_mode == "client"
-    if settings.collect == "driver_log" and is_client:
-        guard.log.debug("The driver runs on this machine and writes its events into the lineage directory.")
-        return ""
-    if settings.collect != "auto":
-        return settings.collect if settings.collect in {"receiver", "driver_log"} else ""
-    if is_client or settings.lineage_dir:
-        return ""
+        return None
     # Without a directory that is said to be shared, drivers elsewhere have nothing else.
-    return "receiver" if settings.receiver_conn_id else "driver_log" if has_log_server() else ""
+    if not has_log_server():
+        return None
+    is_file = launch.master.startswith("yarn") and own_transport != "console"
+    transport = {"type": "file", "location": f"{LOG_DIRECTORY}/{EVENTS_FILE}"} if is_file else {"type": "console"}
+    return Route("driver_log", transport, "its log, which is read from the cluster")
 
 
 def _to_receiver(launch: Launch, conn_id: str) -> Route:
     # On purpose here: most tasks have no receiver.
     from spark_lineage.submission.received_events import ReceivedEvents, ReceiverService, listener_transport
 
-    if not conn_id:
-        raise SettingError("collect is receiver: receiver_conn_id must name the connection of one")
     service, run_id = ReceiverService.of(conn_id), launch.application_run_id
     received = ReceivedEvents(service, run_id, Path(launch.directory, EVENTS_FILE))
     try:

@@ -34,7 +34,7 @@ _KILLED_SECONDS = 12.0
 def why_not_home(url: str, collect: str, webhdfs_urls: Sequence[str], *, has_history: bool) -> str:
     """Return why an event log that this machine does not see cannot be copied, empty where it can."""
     if collect == "directory":
-        return "collect is directory"
+        return "event_log_from is directory"
     is_elsewhere = collect == "auto" and local_directory(url) is not None
     stored = "it is on the driver's machine" if is_elsewhere else why_unreadable(url, webhdfs_urls)
     history = "" if has_history else "the connection names no history_server_url"
@@ -118,7 +118,7 @@ class LogMirror:
                 reasons += [*dict.fromkeys(why_not)] or ["it lies on the driver's machine"]
                 continue
             why = f": {'; '.join(reasons)}" if reasons else ""
-            return f"the event log is collected from {source.words} (collect={self._collect}{why})"
+            return f"the event log is collected from {source.words} (event_log_from={self._collect}{why})"
         return ""
 
     def poll(self) -> None:

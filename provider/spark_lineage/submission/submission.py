@@ -74,7 +74,7 @@ class Submission:
         self.channel = EventChannel(launch, self.sources, guard)
         self.mirror = LogMirror(
             launch,
-            settings.collect_log,
+            settings.event_log_from,
             self.collector,
             driver=driver,
             history=HistoryLogs(endpoints) if endpoints.history_server_url else None,
@@ -87,7 +87,10 @@ class Submission:
         self._guard = guard
         self._is_live = is_live
         # What the user wants to be collected elsewhere is not read where the driver says that it logs.
-        self._reads_printed = settings.evidence != "listener" and settings.collect not in {"event_log", "history"}
+        self._reads_printed = settings.evidence != "listener" and settings.event_log_from not in {
+            "event_log",
+            "history",
+        }
 
     def poll(self) -> None:
         """Pull and fold what is new, and ask for the status when that is due.

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 NOTHING_RETURNS = (
     "No lineage can come back from YARN: no event log is read (%s), and the listener's events stay on the driver's "
-    "host. Set yarn_resourcemanager_webapp_address in the extra of the Spark connection, and leave collect at auto: "
-    "then the events are read from the driver's log. Or set spark.eventLog.enabled=true and a spark.eventLog.dir that "
+    "host. Set yarn_resourcemanager_webapp_address in the extra of the Spark connection, and "
+    "the events are read from the driver's log. Or set spark.eventLog.enabled=true and a spark.eventLog.dir that "
     "webhdfs_url or history_server_url in the extra leads to, or receiver_conn_id."
 )
 _PARENT_JOB = "spark.openlineage.parentJobName"
@@ -117,7 +117,7 @@ class Prepared:
         launch = structs.replace(launch, event_logs=log.places if log is not None else ())
         configuration = properties if injection is None else injection.prepared.conf
         running = Running(self, launch, configuration, injection=injection, is_new=True)
-        where = f"the driver sends its events to {route.place} (collect={self.task.settings.collect})" if route else ""
+        where = f"the driver sends its events to {route.place}" if route is not None else ""
         running.follow("" if injection is None else injection.evidence, where)
         running.keep()
         return running
@@ -218,7 +218,7 @@ class Prepared:
             self.adapter.arguments,
             self.adapter.submitter,
             why_not_home=lambda url: why_not_home(
-                url, settings.collect_log, endpoints.webhdfs_urls, has_history=has_history
+                url, settings.event_log_from, endpoints.webhdfs_urls, has_history=has_history
             ),
             guard=self.guard,
         )
