@@ -1,4 +1,4 @@
-"""For every test: the fixtures that several rooms use, what may run at once, and CI's rule that a skip is a failure.
+"""For every test: the fixtures that several packages use, what may run at once, and CI's rule that a skip is a failure.
 
 The rule is ``SPARK_LINEAGE_NO_SKIP=1``.
 """

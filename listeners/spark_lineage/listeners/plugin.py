@@ -11,7 +11,7 @@ from spark_lineage.listeners.airflow_listener import AirflowListener
 
 
 class _OfTheView:
-    """What the room ``view`` has under the name of the attribute: asked for by the API server, not by a worker."""
+    """What the package ``view`` has under the name of the attribute: asked for by the API server, not by a worker."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name

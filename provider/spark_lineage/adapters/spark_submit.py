@@ -1,4 +1,4 @@
-"""The one room over the Spark provider's hook and operator: what they submit, spark-submit's arguments, and its log.
+"""The one module over the Spark provider's hook and operator: what they submit, spark-submit's arguments, and its log.
 
 No other module uses their private names (provider 6.3).
 """

@@ -1,1 +1,1 @@
-"""One launch of a task, shared by all rooms: its files, its time, its log."""
+"""One launch of a task, shared by all packages: its files, its time, its log."""

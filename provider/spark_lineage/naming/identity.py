@@ -15,7 +15,7 @@ from msgspec import Struct
 
 
 class DatasetName(Struct, frozen=True, order=True, cache_hash=True, gc=False, omit_defaults=True):
-    """The identity of a dataset: OpenLineage's ``namespace`` and ``name``; the rooms compare, sort and write by it.
+    """The identity of a dataset: OpenLineage's ``namespace`` and ``name``; all packages compare, sort and write by it.
 
     ``partition`` is what alone of it is read or written, a path below it (``day=1/region=eu``); no event has it.
     """

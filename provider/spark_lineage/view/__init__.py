@@ -1,6 +1,6 @@
 """What the tab "Lineage" of Airflow shows of a task's event: one small JSON object; pure, and a function of JSON alone.
 
-The room holds as well what draws it: a module for the browser, and the app that serves it in the API server.
+The package holds as well what draws it: a module for the browser, and the app that serves it in the API server.
 """
 
 from __future__ import annotations

@@ -275,4 +275,4 @@ _READERS: Mapping[str, tuple[Callable[[Any, str], Any], Any]] = {
 }
 """How the value of each key is read, and what holds without one."""
 ENDPOINT_KEYS = tuple(_READERS)
-"""The keys of the extra that this room reads, in the order of ``docs/status.md``."""
+"""The keys of the extra that this module reads, in the order of ``docs/status.md``."""
