@@ -216,7 +216,7 @@ class _Clients:
 class HttpClient(_Clients):
     """Sends requests over connections that are kept, one client an origin: cookies know no ports."""
 
-    def ask(self, request: Request) -> bytes:
+    def send(self, request: Request) -> bytes:
         """Return the answer, at most 16 MB.
 
         :raises NoAnswerError: when no answer came in time, or an error, a redirect, or too much
@@ -266,13 +266,13 @@ class AsyncHttpClient(_Clients):
 
     _loops: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Any, httpx.AsyncClient]]] = WeakKeyDictionary()
 
-    async def ask(self, request: Request) -> bytes:
-        """Return the answer, as ``HttpClient.ask``."""
+    async def send(self, request: Request) -> bytes:
+        """Return the answer, as ``HttpClient.send``."""
         url, access, body = request.url, self.access(request.url), bytearray()
         if access.is_blocking:
             client = HttpClient(self._named, seconds=self._seconds)
             try:
-                return await asyncio.to_thread(client.ask, request)
+                return await asyncio.to_thread(client.send, request)
             finally:
                 client.close()
         try:

@@ -357,3 +357,31 @@ def test_every_module_says_its_job() -> None:
     assert not [
         m.name for m in _by_name().values() if m.name != PACKAGE and m.tree.body and not ast.get_docstring(m.tree)
     ]
+
+
+# Words for what a function does or holds that say nothing of it.
+_EMPTY_WORDS = {"tell", "say", "bring", "way", "words", "room"}
+
+
+def test_names_use_no_empty_words() -> None:
+    found = {
+        f"{module.name}: {name}"
+        for module in _by_name().values()
+        for name in _given_names(module.tree)
+        if _EMPTY_WORDS & {*name.strip("_").lower().split("_")}
+    }
+    assert sorted(found) == []
+
+
+def _given_names(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+                | ast.arg(arg=name)
+                | ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+            ):
+                yield name

@@ -372,7 +372,7 @@ def test_other_jobs_make_nothing(atlas: Atlas, sender: Sender, job: str) -> None
 
 def test_types_are_made_once_by_workers_that_come_together(atlas: Atlas, sender: Sender, tmp_path: Path) -> None:
     sender()
-    rests = [AtlasRest(sender()._way._session, atlas.url) for _ in range(4)]  # type: ignore[union-attr]
+    rests = [AtlasRest(sender()._channel._session, atlas.url) for _ in range(4)]  # type: ignore[union-attr]
     failures: list[BaseException] = []
 
     def make(rest: AtlasRest) -> None:

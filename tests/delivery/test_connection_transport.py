@@ -166,7 +166,7 @@ def test_the_end_of_a_task_that_is_killed_does_not_wait_for_a_backend_longer_tha
     start(adapter)
     openlineage_backend.always = Answer(seconds=30.0)
     monkeypatch.setattr(Kill, "of_process", Kill())
-    Kill.of_process.ask("on_kill")
+    Kill.of_process.request("on_kill")
     began = time.monotonic()
     fail(adapter, OperatorLineage())
     assert time.monotonic() - began < KILLED_SECONDS + 1

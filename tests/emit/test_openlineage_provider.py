@@ -18,12 +18,12 @@ PROGRAM = """
 import json
 from types import SimpleNamespace
 from airflow.providers.openlineage.utils.selective_enable import enable_lineage
-from spark_lineage.emit.openlineage_provider import emission, transport_words
+from spark_lineage.emit.openlineage_provider import emission, transport_text
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 
 tasks = [LineageSparkSubmitOperator(task_id=name, application="load.py") for name in ("plain", "enabled")]
 enable_lineage(tasks[1])
-print(json.dumps([transport_words(), *(emission(task, "orders", task.task_id) for task in tasks)]))
+print(json.dumps([transport_text(), *(emission(task, "orders", task.task_id) for task in tasks)]))
 """
 CONSOLE = {"TRANSPORT": '{"type": "console"}'}
 CONSOLE_WORDS = "the transport console"

@@ -128,7 +128,7 @@ def test_a_stream_is_split_alike_however_it_comes(content: bytes, cuts: list[int
 @fuzzed(100)
 @given(st.data())
 def test_a_line_of_an_event_log_is_read_or_set_aside(data: st.DataObject) -> None:
-    reader = EventLogReader(tell=lambda _: None)
+    reader = EventLogReader(report=lambda _: None)
     for line in data.draw(st.lists(lines_like(event_log_lines()), max_size=8)):
         list(reader.add(line))
     list(reader.finish())

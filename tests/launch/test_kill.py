@@ -38,24 +38,24 @@ def test_nothing_is_cut_short_before_the_kill() -> None:
 
 def test_what_is_asked_again_begins_no_new_time() -> None:
     kill = Kill()
-    kill.ask("on_kill")
+    kill.request("on_kill")
     first = kill.deadline.seconds_left
-    kill.ask("AirflowTaskTimeout", is_too_late=True)
+    kill.request("AirflowTaskTimeout", is_too_late=True)
     assert (kill.is_asked, kill.why) == (True, "on_kill")
     assert 0 < kill.deadline.seconds_left <= first < 5
 
 
 def test_what_has_ended_by_itself_is_not_killed_and_has_no_more_time_either() -> None:
     kill = Kill()
-    kill.ask("on_kill", is_too_late=True)
+    kill.request("on_kill", is_too_late=True)
     assert not kill.is_asked
     assert kill.deadline.seconds_left < 5
 
 
 def test_who_is_not_going_to_be_killed_has_all_the_time_until_he_is() -> None:
     kill = Kill()
-    kill.ask("AirflowTaskTimeout", is_hurried=False)
+    kill.request("AirflowTaskTimeout", is_hurried=False)
     assert (kill.is_asked, kill.deadline.seconds_left) == (True, math.inf)
-    kill.ask("on_kill")
+    kill.request("on_kill")
     assert (kill.is_asked, kill.why) == (True, "AirflowTaskTimeout")
     assert kill.deadline.seconds_left < 5

@@ -20,13 +20,13 @@ STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 
 def told(path: Path) -> list[StatusReport]:
     reports: list[StatusReport] = []
-    assert list(read_event_log(path, tell=reports.append))
+    assert list(read_event_log(path, report=reports.append))
     return reports
 
 
 def reported(*events: dict[str, Any]) -> list[StatusReport]:
     reports: list[StatusReport] = []
-    reader = EventLogReader(tell=reports.append)
+    reader = EventLogReader(report=reports.append)
     for event in events:
         list(reader.add(json.dumps(event, separators=(",", ":")).encode()))
     return reports

@@ -44,14 +44,14 @@ def task(*accumulables: dict[str, Any], reason: str = "Success", metrics: Any = 
 
 def numbers(*events: dict[str, Any], is_whole: bool = True) -> TaskNumbers:
     told: list[Any] = []
-    reader = EventLogReader(tell=told.append)
+    reader = EventLogReader(report=told.append)
     start = {"Event": "SparkListenerApplicationStart", "App Name": "a", "App ID": "app-1", "App Attempt ID": "2"}
     for event in (start | {"Timestamp": 1}, *events):
         list(reader.add(json.dumps(event, separators=(",", ":")).encode()))
     assert reader.counts.set_aside == ({} if is_whole else {"not an event": 1})
     # None of its lines counts as one that lineage was read of.
     assert reader.counts.read == 1
-    reader.tell_numbers()
+    reader.report_numbers()
     found: TaskNumbers = told[-1]
     return found
 
@@ -132,13 +132,13 @@ def test_a_task_that_cannot_be_read_is_set_aside(run_time: Any) -> None:
 
 def test_an_application_without_tasks_says_nothing() -> None:
     told: list[Any] = []
-    EventLogReader(tell=told.append).tell_numbers()
+    EventLogReader(report=told.append).report_numbers()
     assert told == []
 
 
 def test_a_real_log_comes_to_what_spark_says_of_its_stages() -> None:
     told: list[Any] = []
-    list(read_event_log(LOG, tell=told.append))
+    list(read_event_log(LOG, report=told.append))
     (done,) = (one for one in told if isinstance(one, TaskNumbers))
     spark: Counter[str] = Counter()
     with LOG.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:

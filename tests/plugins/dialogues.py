@@ -19,14 +19,14 @@ def polled(source: Any) -> list[StatusReport]:
     """Return what a dialect reports, with the client of its endpoints."""
     client = source.endpoints.client()
     try:
-        return list(converse(source.poll(), client.ask))
+        return list(converse(source.poll(), client.send))
     finally:
         client.close()
 
 
 def asked(dialogue: Any) -> Any:
     """Return the result of a dialogue with servers that get no credentials."""
-    return converse(dialogue, HttpClient(seconds=1).ask)
+    return converse(dialogue, HttpClient(seconds=1).send)
 
 
 class Canned:

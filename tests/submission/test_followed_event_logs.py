@@ -46,7 +46,7 @@ def framed(lines: list[bytes]) -> bytes:
 
 
 def followed(
-    directory: Path, *, is_ours: bool = True, tell: Any = lambda _: None
+    directory: Path, *, is_ours: bool = True, report: Any = lambda _: None
 ) -> tuple[DirectoryCollector, FollowedEventLogs]:
     directory = directory / "run" / "task" / "-1" / "launch"
     directory.mkdir(parents=True)
@@ -55,7 +55,7 @@ def followed(
     collector.poll()
     log = directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
     log.mkdir(parents=True)
-    return collector, FollowedEventLogs(collector, tell, launch(directory, log), is_removing=is_ours)
+    return collector, FollowedEventLogs(collector, report, launch(directory, log), is_removing=is_ours)
 
 
 def launch(directory: Path, *logs: Path) -> Launch:
@@ -71,7 +71,7 @@ def test_wherever_it_is_torn_the_same_comes_out(
     lines = STREAM.read_bytes().splitlines(keepends=True)
     content = framed(lines) if is_compressed else b"".join(lines)
     reports: list[object] = []
-    collector, logs = followed(tmp_path_factory.mktemp("home"), tell=reports.append)
+    collector, logs = followed(tmp_path_factory.mktemp("home"), report=reports.append)
     ending = ".zstd" if is_compressed else ""
     path = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / f"{APPLICATION}{ending}.inprogress"
     done = 0

@@ -155,7 +155,7 @@ def test_the_executions_of_an_application_stay_whenever_it_says_that_it_started(
     before, _ = read(lines)
     lines[place] = changed(lines[place], ["Timestamp"], foreign)
     reports: list[StatusReport] = []
-    reader = EventLogReader(tell=reports.append)
+    reader = EventLogReader(report=reports.append)
     for line in lines:
         list(reader.add(line))
     assert read(lines)[0].executions == before.executions
@@ -169,6 +169,6 @@ def test_a_log_is_read_on_after_an_end_beyond_all_years(tmp_path: Path, foreign:
     lines[place] = changed(lines[place], ["time"], foreign)
     (tmp_path / "log").write_bytes(b"\n".join(lines))
     counts = LineCounts()
-    executions = list(read_event_log(tmp_path / "log", counts, tell=lambda _: None))
+    executions = list(read_event_log(tmp_path / "log", counts, report=lambda _: None))
     assert len(executions) == len(list(read_event_log(LOGS / "jdbc")))
     assert counts.set_aside == {"not an event": 1}

@@ -54,7 +54,7 @@ def test_json_is_decoded_as_its_shape(loopback: Any) -> None:
     assert get_json(client, url) == {"name": "x", "number": "7", "more": [1]}
     assert get_json(client, url, Pair) == Pair("x", 7)
     assert loopback.asked[0][1]["Accept"] == "application/json, text/json"
-    assert asyncio.run(AsyncHttpClient().ask(Request(url))) == client.ask(Request(url))
+    assert asyncio.run(AsyncHttpClient().send(Request(url))) == client.send(Request(url))
 
 
 def test_compressed_json_is_read(loopback: Any) -> None:
@@ -153,7 +153,7 @@ def test_an_answer_that_drips(dripping: str) -> None:
 
 def test_an_answer_that_drips_to_a_trigger(dripping: str) -> None:
     with pytest.raises(NoAnswerError, match="no answer in time"):
-        asyncio.run(AsyncHttpClient(seconds=0.8).ask(Request(dripping)))
+        asyncio.run(AsyncHttpClient(seconds=0.8).send(Request(dripping)))
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -242,7 +242,7 @@ def test_a_trigger_sends_no_cookie(loopback: Any) -> None:
 
     async def twice() -> None:
         for _ in range(2):
-            await AsyncHttpClient().ask(Request(url))
+            await AsyncHttpClient().send(Request(url))
 
     asyncio.run(twice())
     assert [headers["Cookie"] for _, headers in loopback.asked] == [None, None]
@@ -293,7 +293,7 @@ def test_credentials_of_the_http_connection(loopbacks: Callable[[], Any]) -> Non
     ]:
         endpoints = Endpoints("local", "client", {"history_server_url": named.url}, connection)
         for server in (named, other):
-            endpoints.client().ask(Request(server.reply("/a", json={})))
+            endpoints.client().send(Request(server.reply("/a", json={})))
         assert named.asked[-1][1]["Authorization"] == sent
         assert other.asked[-1][1]["Authorization"] is None
 

@@ -78,7 +78,7 @@ def asked(url: str) -> Any:
 
 def logged(processes: Any) -> TaskNumbers:
     told: list[Any] = []
-    list(read_event_log(processes.folder / "events", tell=told.append))
+    list(read_event_log(processes.folder / "events", report=told.append))
     (found,) = (one for one in told if isinstance(one, TaskNumbers))
     return found
 
@@ -138,7 +138,7 @@ def test_a_log_that_is_cut_off_says_what_it_has(said: tuple[str, Any], processes
     content = part.read_bytes()
     part.write_bytes(content[: len(content) * 2 // 3])
     told: list[Any] = []
-    list(read_event_log(copy, tell=told.append))
+    list(read_event_log(copy, report=told.append))
     numbers = next(one for one in told if isinstance(one, TaskNumbers))
     assert 0 < numbers.tasks < whole.tasks
     assert 0 < numbers.run_millis <= whole.run_millis

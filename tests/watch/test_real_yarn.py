@@ -169,7 +169,7 @@ def test_resource_manager_with_kerberos_answers_whom_the_kdc_knows(
         monkeypatch.setenv(name, value)
     client = secure.client()
     assert get_json(client, info)["clusterInfo"]["state"] == "STARTED"
-    assert asyncio.run(secure.async_client().ask(Request(info)))
+    assert asyncio.run(secure.async_client().send(Request(info)))
     # The cookie of the first answer is as good as the ticket, and goes to this server alone.
     monkeypatch.setenv("KRB5CCNAME", "FILE:/nonexistent")
     assert get_json(client, info)["clusterInfo"]["state"] == "STARTED"

@@ -95,7 +95,7 @@ class SparkApplicationTrigger(BaseTrigger):
                     launch, endpoints = await self._endpoints()
                     client = endpoints.async_client()
                     managers = Sources(endpoints, Driver(driver_id=launch.external_id)).managers
-                end = await converse_async(driver_end(managers, ledger), client.ask)
+                end = await converse_async(driver_end(managers, ledger), client.send)
                 unanswered = unknown = 0
             except Exception as error:
                 unknown = unknown + 1 if getattr(error, "http_status", None) == HTTPStatus.NOT_FOUND else 0
@@ -103,8 +103,8 @@ class SparkApplicationTrigger(BaseTrigger):
                     return self._event("UNKNOWN", str(error), ledger)
                 # A server that is restarted, or a backend of secrets: the driver goes on meanwhile.
                 unanswered += 1
-                tell = self.log.warning if unanswered in _SAID_AT else self.log.debug
-                tell("No server reports the status of %s: %s", self._external_id, redact(str(error)))
+                log = self.log.warning if unanswered in _SAID_AT else self.log.debug
+                log("No server reports the status of %s: %s", self._external_id, redact(str(error)))
             left = math.inf if self.deadline is None else self.deadline - time.time()
             if end is not None:
                 return self._event(end.status, end.exception or end.detail, ledger)
@@ -140,7 +140,7 @@ class SparkApplicationTrigger(BaseTrigger):
             if await self._task_state() != TaskInstanceState.DEFERRED:
                 launch, endpoints = await self._endpoints()
                 managers = Sources(endpoints, Driver()).managers
-                await converse_async(kill_driver(managers, launch.external_id or ""), endpoints.async_client().ask)
+                await converse_async(kill_driver(managers, launch.external_id or ""), endpoints.async_client().send)
                 self.log.info("%s is killed, because its task was cleared or marked.", external_id)
         except Exception as error:
             self.log.warning("%s may still run without its task: %s", external_id, redact(str(error)))

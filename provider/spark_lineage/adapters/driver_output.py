@@ -275,7 +275,7 @@ class RedactedLog:
         if name not in _LEVELS:
             return found
 
-        def tell(*arguments: Any, **keywords: Any) -> Any:
+        def log_masked(*arguments: Any, **keywords: Any) -> Any:
             error = sys.exc_info()[1]
             if error is not None:
                 # The traceback may be asked for.
@@ -286,8 +286,8 @@ class RedactedLog:
             return found(*self._masked(name, arguments), **keywords)
 
         # Found at once from now on: a driver has many lines.
-        vars(self)[name] = tell
-        return tell
+        vars(self)[name] = log_masked
+        return log_masked
 
     def _masked(self, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         if arguments == (self.masked_line,):

@@ -30,7 +30,7 @@ EVENTS = "events"
 _TIME = "%Y%m%dT%H%M%SZ"
 _VERSION = re.compile(r"(.+)/version=(\d{8}T\d{6}Z-[0-9a-f]{6})(?:/day=(.+))?")
 # Bookkeeping, which is no dataset of the task's lineage (M10).
-PARTS, SOURCES, STAGING = (f"_spark_lineage/{room}" for room in ("parts", "sources", "staging"))
+PARTS, SOURCES, STAGING = (f"_spark_lineage/{folder}" for folder in ("parts", "sources", "staging"))
 _ROOMS = (EVENTS, *TABLES, PARTS, SOURCES, STAGING)
 # Here a file that is written over is replaced when it is closed, and a rename is a copy.
 _OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs", "tos", "bos", "swift", "wasb", "wasbs"})
@@ -171,8 +171,8 @@ class Destination:
         with suppress(ArchiveError):
             now = Destination(self.spark, self.root).current
             named = {now.version, *now.days.values(), *now.parts} if now is not None else set()
-            for room in (STAGING,) if version in named else _ROOMS:
-                self.delete(f"{room}/version={version}")
+            for folder in (STAGING,) if version in named else _ROOMS:
+                self.delete(f"{folder}/version={version}")
 
     def _sweep(self, current: Current) -> None:
         """Remove what the output has replaced, or was written before it and never committed."""

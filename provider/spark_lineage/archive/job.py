@@ -261,10 +261,10 @@ def run(arguments: argparse.Namespace) -> int:
         finally:
             spark.stop()
     except (ArchiveError, NamingError) as error:
-        _say(f"spark-lineage: {error}")
+        _print(f"spark-lineage: {error}")
         return 2
     for line in _lines(summary):
-        _say(line)
+        _print(line)
     return 0
 
 
@@ -301,7 +301,7 @@ def _lines(summary: Summary) -> list[str]:
     return lines + [f"not merged: run {run_id}: {why}" for run_id, why in sorted(summary.problems.items())]
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     print(redact(text), file=sys.stderr)  # noqa: T201
 
 

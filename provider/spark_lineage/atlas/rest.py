@@ -77,19 +77,19 @@ class AtlasRest:
         return Retrying(retry=conflict, stop=stop_after_attempt(_TRIES), reraise=True)(self._make_types)
 
     def _make_types(self) -> bool:
-        present = self._ask("GET", "/types/typedefs", params={"serviceType": SERVICE}, has="entityDefs")
+        present = self._request("GET", "/types/typedefs", params={"serviceType": SERVICE}, has="entityDefs")
         missing, older = to_make(present), to_update(present)
         if any(missing.values()):
-            self._ask("POST", "/types/typedefs", missing)
+            self._request("POST", "/types/typedefs", missing)
         if older:
-            self._ask("PUT", "/types/typedefs", {"entityDefs": older})
+            self._request("PUT", "/types/typedefs", {"entityDefs": older})
         for name in left_alone(present):
             _log.warning("The type %s in Atlas is newer than this package's, and left alone.", name)
         return bool(any(missing.values()) or older)
 
     def put(self, entities: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Create or update entities, all or none; return ``EntityMutationResponse``."""
-        answer: Mapping[str, Any] = self._ask("POST", "/entity/bulk", {"entities": entities}, has="guidAssignments")
+        answer: Mapping[str, Any] = self._request("POST", "/entity/bulk", {"entities": entities}, has="guidAssignments")
         return answer
 
     def entities(self, things: Iterable[Thing], *, are_bare: bool = False) -> dict[tuple[str, str], dict[str, Any]]:
@@ -103,7 +103,9 @@ class AtlasRest:
                 query = {f"attr_{number}:qualifiedName": name for number, name in enumerate(some)}
                 query |= {"minExtInfo": "true", "ignoreRelationships": str(are_bare).lower()}
                 try:
-                    answer = self._ask("GET", f"/entity/bulk/uniqueAttribute/type/{kind}", params=query, has="entities")
+                    answer = self._request(
+                        "GET", f"/entity/bulk/uniqueAttribute/type/{kind}", params=query, has="entities"
+                    )
                 except AtlasRefusal:
                     # A type that Atlas does not know has none.
                     continue
@@ -123,12 +125,12 @@ class AtlasRest:
             "end2": {"typeName": "DataSet", "guid": dataset_guid},
         }
         with _passing(_CONFLICT):
-            self._ask("POST", "/relationship", {"typeName": _RELATIONSHIPS[name], **ends})
+            self._request("POST", "/relationship", {"typeName": _RELATIONSHIPS[name], **ends})
 
     def unrelate(self, relationship_guid: str) -> None:
         """Remove a relationship, unless it is removed already."""
         with _passing(_MISSING):
-            self._ask("DELETE", f"/relationship/guid/{relationship_guid}")
+            self._request("DELETE", f"/relationship/guid/{relationship_guid}")
 
     def change(self, thing: Thing, attributes: Mapping[str, Any]) -> None:
         """Change attributes of an entity, if it is there; the others stay."""
@@ -141,7 +143,7 @@ class AtlasRest:
     def delete_all(self, guids: Sequence[str]) -> None:
         """Delete entities, and what they own."""
         for start in range(0, len(guids), _DELETED):
-            self._ask("DELETE", "/entity/bulk", params={"guid": guids[start : start + _DELETED]})
+            self._request("DELETE", "/entity/bulk", params={"guid": guids[start : start + _DELETED]})
 
     def all_of(self, type_name: str) -> Iterator[Mapping[str, Any]]:
         """Return the headers of all entities of a type that are not deleted, with the names of their tasks."""
@@ -152,7 +154,7 @@ class AtlasRest:
         }
         for offset in count(0, _PAGE):
             page = {**query, "limit": _PAGE, "offset": offset}
-            found = self._ask("POST", "/search/basic", page, has="queryType").get("entities") or []
+            found = self._request("POST", "/search/basic", page, has="queryType").get("entities") or []
             yield from found
             if len(found) < _PAGE:
                 return
@@ -160,9 +162,9 @@ class AtlasRest:
     def _by_name(self, method: str, thing: Thing, body: Any = None) -> None:
         name = {"attr:qualifiedName": thing.qualified_name}
         with _passing(_MISSING):
-            self._ask(method, f"/entity/uniqueAttribute/type/{thing.type}", body, name)
+            self._request(method, f"/entity/uniqueAttribute/type/{thing.type}", body, name)
 
-    def _ask(
+    def _request(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, has: str = ""
     ) -> Any:
         """Send a request; ``has`` is a key of every answer of Atlas that is not empty, and of no answer of a proxy."""
@@ -186,8 +188,8 @@ class AtlasRest:
         if is_good and (not has or has in said or (not said and is_empty_good)):
             return said
         is_atlas = isinstance(said, dict) and "errorCode" in said
-        words = f"{said['errorCode']}: {said.get('errorMessage', '')}" if is_atlas else "and not as Atlas does"
-        text = redact(f"{where} answered {answer.status_code}: {words}")
+        text = f"{said['errorCode']}: {said.get('errorMessage', '')}" if is_atlas else "and not as Atlas does"
+        text = redact(f"{where} answered {answer.status_code}: {text}")
         if answer.status_code in _REFUSALS if is_atlas else answer.status_code in _TOO_MUCH:
             raise AtlasRefusal(text, answer.status_code)
         # A page or a redirect is that of a login in front of Atlas: its events wait.

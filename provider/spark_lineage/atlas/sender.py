@@ -45,7 +45,7 @@ class AtlasSender:
         # Of all processes that share an outbox: when types were made.
         self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
         self._datasets = hook.datasets
-        self._way: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
+        self._channel: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
     def send(self, event: Outgoing) -> None:
         """Send the content of an event, until Atlas or the broker took all of it; errors as of ``Sender``."""
@@ -54,12 +54,12 @@ class AtlasSender:
             return
         self._make_types()
         try:
-            self._way.take(update)
+            self._channel.take(update)
         except Refused:
             # It may be another Atlas than it was, or an emptied one.
             if not self._make_types(is_needed=True):
                 raise
-            self._way.take(update)
+            self._channel.take(update)
 
     def probe(self) -> tuple[bool, str]:
         """Ask Atlas for its version, or the brokers for their topics."""
@@ -67,7 +67,7 @@ class AtlasSender:
 
     def close(self) -> None:
         """Close connections."""
-        self._way.close()
+        self._channel.close()
 
     def _make_types(self, *, is_needed: bool = False) -> bool:
         """Make types that are missing, unless that was done today; return whether there were some."""
@@ -111,12 +111,12 @@ class _OverRest:
             # A process that is there keeps what its last run had until this one has datasets.
             self._atlas.put(process_of(update))
         else:
-            self._bring(update, process)
+            self._deliver(update, process)
 
     def close(self) -> None:
         self._session.close()
 
-    def _bring(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
+    def _deliver(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
         """Send all of an update; nothing is removed from the process before a run has succeeded."""
         changed = self._rename_all(update, process)
         there = self._there(update)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from spark_lineage.cli.output import InputError, say
+from spark_lineage.cli.output import InputError, print_note
 
 _UNREADABLE = 2
 _READER_GONE = 1
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     if sys.stdout is None:
         # As Python has it where the shell said ``>&-``.
-        say("spark-lineage: cannot write standard output: it is closed")
+        print_note("spark-lineage: cannot write standard output: it is closed")
         return _UNREADABLE
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that knows only ASCII shows the escape of a character, not a traceback.
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(arguments.run(arguments))
         sys.stdout.flush()
     except _refusals() as error:
-        say(f"spark-lineage: {error}")
+        print_note(f"spark-lineage: {error}")
         return _UNREADABLE
     except OSError as error:
         # What the interpreter still flushes at its end goes nowhere, or it would complain too.
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):
             # The reader has had enough (`| head`).
             return _READER_GONE
-        say(f"spark-lineage: {error.filename or 'standard output'}: {error.strerror}")
+        print_note(f"spark-lineage: {error.filename or 'standard output'}: {error.strerror}")
         return _UNREADABLE
     return code
 

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from msgspec import to_builtins
 from rich.console import Console
 
-from spark_lineage.cli.output import REPEATED, InputError, print_json, say
+from spark_lineage.cli.output import REPEATED, InputError, print_json, print_note
 from spark_lineage.cli.terminal import render
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.redacted_lineage import redact_lineage
@@ -74,7 +74,7 @@ def _merge(arguments: argparse.Namespace) -> int:
     except RecursionError as error:
         raise InputError("these events make no RunEvent: a schema is nested too deeply") from error
     if event.reduced is not None:
-        say(reduction_text(event.reduced))
+        print_note(reduction_text(event.reduced))
     if arguments.output:
         try:
             _write(Path(arguments.output), content)
@@ -144,7 +144,7 @@ def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
         naming=_naming(arguments.naming),
         has_actions=arguments.granularity != "task",
     )
-    say("\n".join(_remarks(arguments, lineage, collector)))
+    print_note("\n".join(_remarks(arguments, lineage, collector)))
     return lineage, collector
 
 

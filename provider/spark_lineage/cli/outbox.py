@@ -16,7 +16,15 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from spark_lineage.cli.output import REPEATED, InputError, above_zero, airflow_on_stderr, print_json, printable, say
+from spark_lineage.cli.output import (
+    REPEATED,
+    InputError,
+    above_zero,
+    airflow_on_stderr,
+    print_json,
+    print_note,
+    printable,
+)
 from spark_lineage.secrets.redaction import redact, redact_value
 
 if TYPE_CHECKING:
@@ -112,7 +120,7 @@ def _retry(arguments: argparse.Namespace) -> int:
     with _outbox(arguments) as outbox:
         found = _named(arguments, _events(outbox, arguments.destination, is_dead=True))
         retried = {destination: len(spool.retry(entries)) for destination, spool, entries in found}
-    say(f"{sum(retried.values())} events are tried again")
+    print_note(f"{sum(retried.values())} events are tried again")
     code = _flushed(arguments, sorted(filter(retried.get, retried))) if any(retried.values()) else 0
     return code if _count(found) >= len(set(arguments.ids)) else _NOT_ALL
 
@@ -128,7 +136,7 @@ def _drop(arguments: argparse.Namespace) -> int:
         for _, spool, entries in named:
             for entry in entries:
                 spool.remove(entry)
-    say(f"{_count(named)} events are deleted")
+    print_note(f"{_count(named)} events are deleted")
     return 0 if _count(named) >= len(set(arguments.ids)) else _NOT_ALL
 
 
@@ -141,7 +149,7 @@ def _events(outbox: Outbox, named: Sequence[str], *, is_dead: bool) -> Iterator[
                 yield destination, spool, spool.dead() if is_dead else spool.waiting()
             except SpoolError as error:
                 # The others are shown.
-                say(str(error))
+                print_note(str(error))
 
 
 def _named(arguments: argparse.Namespace, events: Iterable[_Events]) -> Sequence[_Events]:
@@ -152,7 +160,7 @@ def _named(arguments: argparse.Namespace, events: Iterable[_Events]) -> Sequence
         for destination, spool, entries in events
     ]
     if missing := sorted(wanted - {entry.id for _, _, entries in found for entry in entries}):
-        say(f"no such event: {', '.join(missing)}")
+        print_note(f"no such event: {', '.join(missing)}")
     return found
 
 
@@ -228,7 +236,7 @@ def _show(
     if arguments.json:
         print_json(redact_value(content))
     elif not clean:
-        say(nothing)
+        print_note(nothing)
     elif sys.stdout.isatty():
         table = Table(*columns, box=None, header_style="bold", padding=(0, 2, 0, 0))
         for row in clean:

@@ -25,7 +25,7 @@ class InputError(Exception):
     """Input that cannot be used; the text says what and why."""
 
 
-def say(text: str) -> None:
+def print_note(text: str) -> None:
     """Print to standard error, secrets masked."""
     print(redact(text), file=sys.stderr)  # noqa: T201
 

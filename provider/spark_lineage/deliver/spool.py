@@ -255,7 +255,7 @@ class Spool:
         if disk.f_bavail * disk.f_frsize < FREE_BYTES + size:
             raise SpoolError(f"the disk of {self.directory} is nearly full: free some space there")
         if (self._estimate() or 0) + size > self._max_bytes:
-            self._make_room(size)
+            self._free_space(size)
         stamp = before.next_stamp()
         name = f"{stamp}-{encoded(event.run_id or _NO_RUN)}-{event.event_type}-{len(event.body)}.json"
         place, part = self.directory / name, self.directory / f".{name}.{os.getpid()}.part"
@@ -531,7 +531,7 @@ class Spool:
             finally:
                 os.close(descriptor)
 
-    def _make_room(self, size: int) -> None:
+    def _free_space(self, size: int) -> None:
         """Remove RUNNING events, for a later event of their run says the same, then dead letters; the oldest first."""
         # Whatever fits in no more is not counted again for each event that comes.
         used = self._estimate(_FULL_SECONDS)
@@ -556,10 +556,10 @@ class Spool:
             yield
         except OSError as error:
             where = error.filename if isinstance(error, NoRegularFileError) else self.directory
-            raise SpoolError(f"the outbox in {where} cannot be used: {_words(error)}") from error
+            raise SpoolError(f"the outbox in {where} cannot be used: {_described(error)}") from error
 
 
-def _words(error: OSError) -> str:
+def _described(error: OSError) -> str:
     advice = {errno.ENOSPC: "; free some space there", errno.EDQUOT: "; free some space there"}
     advice |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "; may this user write to it?")
     return f"{error.strerror or error}{advice.get(error.errno or 0, '')}"

@@ -40,16 +40,16 @@ def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) 
         macros.lineage_root_job_name(task_instance),
     )
     own = task_instance.task
-    words = described(AirflowTry(task_instance, None, getattr(own, "dag", None), own))
+    text = described(AirflowTry(task_instance, None, getattr(own, "dag", None), own))
     return child_events(
         lineage,
         settings.granularity,
         task=task,
         root=root,
         limit_bytes=int(settings.max_event_bytes),
-        owners=words.get("owners", ()),
-        tags=words.get("tags") or (),
-        description=words.get("job_description"),
+        owners=text.get("owners", ()),
+        tags=text.get("tags") or (),
+        description=text.get("job_description"),
     )
 
 

@@ -140,13 +140,13 @@ class ConnectionSender:
                 why = why or each.why_lost
                 with self._guard(f"It is not known what became of the events for {name}", can_fail=False):
                     counts.update(self._outcomes(each, deadline))
-        words = {
+        text = {
             "waiting": "wait in the outbox",
             "refused": "were refused, see `spark-lineage outbox list --dead`",
             "gone": "are gone from the outbox",
             "are lost": f"are lost ({escaped(why)})",
         }
-        return ", ".join(f"{counts[key]} {text}" for key, text in words.items() if counts[key])
+        return ", ".join(f"{counts[key]} {text}" for key, text in text.items() if counts[key])
 
     def deliver_meanwhile(self) -> None:
         """Have what waits delivered in the background, while the task continues."""

@@ -34,7 +34,7 @@ def check_lineage_directory(setup: Setup) -> Iterator[Finding]:
     except ValueError as error:
         yield problem(str(error), "correct lineage_dir")
         return
-    yield from _room(path, "lineage_dir", "drivers cannot write their lineage")
+    yield from _free_space(path, "lineage_dir", "drivers cannot write their lineage")
     kind = file_system_of(path)
     # Else a driver elsewhere writes nothing there.
     is_cluster, is_shared = setup.deploy_mode == "cluster", bool(setup.settings.lineage_dir)
@@ -66,7 +66,7 @@ def check_outbox(setup: Setup) -> Iterator[Finding]:
     except ValueError as error:
         yield problem(str(error), "give an absolute path")
         return
-    yield from _room(path, "outbox_dir", "events that a backend does not take at once are lost")
+    yield from _free_space(path, "outbox_dir", "events that a backend does not take at once are lost")
     if is_network(kind := file_system_of(path)):
         yield warning(
             f"{path} is on a network file system ({kind}): when that hangs, events are sent without being kept",
@@ -82,7 +82,7 @@ def check_outbox(setup: Setup) -> Iterator[Finding]:
             yield from _contents(other)
 
 
-def _room(path: Path, setting: str, consequence: str) -> Iterator[Finding]:
+def _free_space(path: Path, setting: str, consequence: str) -> Iterator[Finding]:
     """Write to a directory as durably as lineage is, leave nothing, and look at what room there is."""
     there = next(each for each in (path, *path.parents) if each.exists())
     try:

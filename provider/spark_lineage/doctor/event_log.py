@@ -9,7 +9,7 @@ from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.doctor.status_endpoints import endpoints_of
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.launch.directory import local_directory, remote_directory
-from spark_lineage.launch.log import words_of
+from spark_lineage.launch.log import error_line
 from spark_lineage.settings import SettingError
 from spark_lineage.submission.log_mirror import why_not_home
 from spark_lineage.submission.stored_event_log import changed_at, opened, why_unreadable
@@ -54,7 +54,7 @@ def _read(url: str, setup: Setup, endpoints: Endpoints) -> Finding:
         fs, root = opened(url, endpoints.webhdfs_urls)
         name = _read_latest(fs, root)
     except Exception as error:
-        return problem(f"{url} cannot be read: {words_of(error)}", _remedy(url))
+        return problem(f"{url} cannot be read: {error_line(error)}", _remedy(url))
     return ok(f"{url} can be read" + (f", as {name} was" if name else ", and has no event log"))
 
 

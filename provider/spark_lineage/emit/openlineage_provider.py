@@ -33,7 +33,7 @@ def is_active() -> bool:
     return not conf.is_disabled() and get_openlineage_listener() is not None
 
 
-def transport_words() -> str:
+def transport_text() -> str:
     """Return what the provider sends by: a connection, or a kind of transport; empty where it sends nothing."""
     if not is_active():
         return ""

@@ -218,8 +218,8 @@ def task_event(
     elif event_type == "COMPLETE":
         event = Unsent().complete_task(**names, end_time=now)
     else:
-        words = None if "errorMessage" in lineage.run_facets else redact(error) or None
-        event = Unsent().fail_task(**names, end_time=now, error=words)
+        text = None if "errorMessage" in lineage.run_facets else redact(error) or None
+        event = Unsent().fail_task(**names, end_time=now, error=text)
     event.eventType = RunState(event_type)
     return as_meant(event)  # type: ignore[return-value]  # a RunEvent stays one
 

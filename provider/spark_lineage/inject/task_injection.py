@@ -123,8 +123,8 @@ def inject_task(
         no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
         raise NoEvidenceError(f"{why_not or 'no listener is wanted'}; and no event log is read: {no_log}")
     if why_not:
-        tell = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.debug
-        tell("The job runs without OpenLineage's listener: %s", redact(why_not))
+        write = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.debug
+        write("The job runs without OpenLineage's listener: %s", redact(why_not))
     if not injected.is_certain:
         guard.log.warning(
             "The program names settings of event logs, so no event log is added. If it turns none on itself, the "

@@ -75,7 +75,7 @@ class Kill:
         self.is_asked = False
         self.deadline = Deadline()
 
-    def ask(self, why: str, *, is_too_late: bool = False, is_hurried: bool = True) -> None:
+    def request(self, why: str, *, is_too_late: bool = False, is_hurried: bool = True) -> None:
         """Learn that the end is asked for; what is asked again changes nothing.
 
         :param is_hurried: whether Airflow is going to kill the process: then the time begins

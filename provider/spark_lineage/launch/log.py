@@ -64,7 +64,7 @@ def _cause(error: Exception) -> str:
     return escaped(redact(f"{type(error).__name__}: {error}"))
 
 
-def words_of(error: Exception, *, is_ours: bool = False) -> str:
+def error_line(error: Exception, *, is_ours: bool = False) -> str:
     """Return an error in a line, without secrets: its parameters of a URL may hold a token.
 
     :param is_ours: whether its text says it all

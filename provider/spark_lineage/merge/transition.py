@@ -106,7 +106,7 @@ class StatusLedger:
         self.transitions: list[StatusTransition] = []
         self._failures: Counter[Subject] = Counter()
         self._statuses: dict[_Thing, Status] = {}
-        self._words: dict[tuple[_Thing, str], Status] = {}
+        self._reports: dict[tuple[_Thing, str], Status] = {}
         self._times: dict[_Thing, datetime] = {}
         self._reached: dict[_Thing, int] = {}
         self._taken_over: set[tuple[_Thing, str]] = set()
@@ -118,9 +118,9 @@ class StatusLedger:
         """Return the transition that a report makes, None when it says nothing new."""
         thing = (report.subject, report.application_id, report.subject_id)
         is_part = report.subject in PARTS
-        word = self._words.get((thing, report.source))
+        word = self._reports.get((thing, report.source))
         if not is_part:
-            self._words[thing, report.source] = report.status
+            self._reports[thing, report.source] = report.status
         old = self._statuses.get(thing)
         if old is not None and not self._is_news(report, thing, old, word):
             if report.exception:

@@ -61,7 +61,7 @@ def read_event_log(
     path: Path,
     counts: LineCounts | None = None,
     *,
-    tell: Tell = None,
+    report: Tell = None,
     describe: Describe = None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Execution]:
@@ -75,7 +75,7 @@ def read_event_log(
     :raises OSError: when a file cannot be read
     """
     for one in find_event_logs(path):
-        with closing(FollowedEventLog(one, counts, tell=tell, describe=describe, is_over=is_over)) as followed:
+        with closing(FollowedEventLog(one, counts, report=report, describe=describe, is_over=is_over)) as followed:
             yield from followed.finish()
 
 
@@ -90,13 +90,13 @@ class FollowedEventLog:
         path: Path,
         counts: LineCounts | None,
         *,
-        tell: Tell,
+        report: Tell,
         describe: Describe,
         is_over: Callable[[], bool],
         remove: Remove = None,
     ) -> None:
         self._log = GrowingEventLog(path, remove=remove)
-        self._reader = EventLogReader(counts, tell, describe)
+        self._reader = EventLogReader(counts, report, describe)
         self._is_over = is_over
         self.close = self._log.close
 
@@ -106,7 +106,7 @@ class FollowedEventLog:
             if self._is_over():
                 return
             yield from self._reader.add(line, place=place)
-        self._reader.tell_numbers()
+        self._reader.report_numbers()
 
     def finish(self) -> Iterator[Execution]:
         """Return all executions that are left, those that have not ended last."""
@@ -122,9 +122,9 @@ class EventLogReader:
     what never ended by ``finish``. ``tell`` takes reports of status with Spark's own times, some of them twice.
     """
 
-    def __init__(self, counts: LineCounts | None = None, tell: Tell = None, describe: Describe = None) -> None:
+    def __init__(self, counts: LineCounts | None = None, report: Tell = None, describe: Describe = None) -> None:
         self.counts = counts if counts is not None else LineCounts()
-        self._tell = tell
+        self._report = report
         self._describe = describe
         self._application: LoggedApplication | None = None
         self._application_id = self._attempt_id = ""
@@ -177,12 +177,12 @@ class EventLogReader:
         if isinstance(event, events.ApplicationStart):
             self._application_id, self._attempt_id = event.id or "", event.attempt_id or ""
             self._application = events.logged_application(event, self._environment, self._version)
-            self._say("APPLICATION", self._application_id, "RUNNING", event.millis)
+            self._note("APPLICATION", self._application_id, "RUNNING", event.millis)
         else:
             if self._application is not None and event.timestamp is not None:
                 self._application = structs.replace(self._application, ended=event.timestamp / 1000)
             # Also of programs that failed, so that it is no more than an end.
-            self._say("APPLICATION", self._application_id, "FINISHED", event.timestamp, detail="context stopped")
+            self._note("APPLICATION", self._application_id, "FINISHED", event.timestamp, detail="context stopped")
         if self._application is not None and self._describe is not None:
             self._describe(self._application)
 
@@ -190,22 +190,22 @@ class EventLogReader:
         """Report the status that an event states, if any, and return the executions that are known in full by it."""
         match event:
             case events.ExecutionStart():
-                self._say("SQL_EXECUTION", str(event.executionId), "RUNNING", event.time)
+                self._note("SQL_EXECUTION", str(event.executionId), "RUNNING", event.time)
                 self._start(event)
             case events.AdaptiveUpdate() | events.DriverUpdates():
                 self._measure(event)
             case events.ExecutionEnd():
                 status: Status = "FAILED" if event.errorMessage else "FINISHED"
-                self._say("SQL_EXECUTION", str(event.executionId), status, event.time, error=event.errorMessage or "")
+                self._note("SQL_EXECUTION", str(event.executionId), status, event.time, error=event.errorMessage or "")
                 yield from self._end(event)
             case events.JobStart():
-                self._say("SPARK_JOB", str(event.id), "RUNNING", event.submitted)
+                self._note("SPARK_JOB", str(event.id), "RUNNING", event.submitted)
                 yield from self._job(event)
             case events.JobEnd(result=result):
                 is_failed = result.result != "JobSucceeded"
                 status = "FAILED" if is_failed else "FINISHED"
                 text = result.exception.message if result.exception else ""
-                self._say("SPARK_JOB", str(event.id), status, event.completed, error=text)
+                self._note("SPARK_JOB", str(event.id), status, event.completed, error=text)
                 if one := self._saving.pop(event.id, None):
                     yield structs.replace(one, ended=event.completed / 1000, is_failed=is_failed)
             case _:
@@ -217,7 +217,7 @@ class EventLogReader:
         match event:
             case events.QueryStarted():
                 millis = None if event.timestamp is None else int(event.timestamp.timestamp() * 1000)
-                self._say("STREAMING_QUERY", event.runId, "RUNNING", millis, detail=event.name or "")
+                self._note("STREAMING_QUERY", event.runId, "RUNNING", millis, detail=event.name or "")
             case events.QueryProgress():
                 self._progress[event.progress.runId] = event.progress
                 for running in self._ended.pop(event.progress.runId, ()):
@@ -225,25 +225,27 @@ class EventLogReader:
             case events.QueryTerminated():
                 # The event has no time of its own.
                 status: Status = "FAILED" if event.exception else "FINISHED"
-                self._say("STREAMING_QUERY", event.runId, status, None, error=event.exception or "")
+                self._note("STREAMING_QUERY", event.runId, status, None, error=event.exception or "")
 
-    def tell_numbers(self) -> None:
+    def report_numbers(self) -> None:
         """Report what the tasks come to so far, where any has ended."""
         numbers = self._sums.numbers(self._application_id, self._attempt_id, SOURCE)
-        if numbers.tasks and self._tell is not None:
-            self._tell(numbers)
+        if numbers.tasks and self._report is not None:
+            self._report(numbers)
 
-    def _say(
+    def _note(
         self, subject: Subject, name: str, status: Status, millis: int | None, *, detail: str = "", error: str = ""
     ) -> None:
         self._latest = max(self._latest, millis or 0)
-        if self._tell is not None:
+        if self._report is not None:
             # With its attempt where it has several, as Spark's REST API names what is inside of an application.
             whole_id = "/".join(filter(None, (self._application_id, self._attempt_id)))
             application_id = "" if subject == "APPLICATION" else whole_id
             time = utc((millis or self._latest) / 1000)
             text = error[:_MESSAGE_LENGTH]
-            self._tell(StatusReport(subject, name, status, time, SOURCE, application_id, detail=detail, exception=text))
+            self._report(
+                StatusReport(subject, name, status, time, SOURCE, application_id, detail=detail, exception=text)
+            )
 
     def finish(self) -> Iterator[Execution]:
         """Return what is left: executions that never ended, and micro-batches whose progress was never reported."""

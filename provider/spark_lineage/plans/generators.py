@@ -143,12 +143,12 @@ def _merge_rows(node: Node, scope: Scope) -> None:
         has_context = inner.partition(", ")[0] in _MERGE_CONTEXTS
         count = _ROWS_OF_INSTRUCTION[kind] * len(given_out)
         # A literal may hold what looks as the end of an instruction, or of a value: the numbers of values tell.
-        words = elements(f"[{inner}]", has_context + 1 + count)
-        if not words:
+        texts = elements(f"[{inner}]", has_context + 1 + count)
+        if not texts:
             scope.unread.append(f"{node.name}: its columns")
             values = []
             break
-        condition, *rest = words[has_context:]
+        condition, *rest = texts[has_context:]
         scope.decide(condition, "JOIN")
         values += (rest[start : start + len(given_out)] for start in range(0, count, max(len(given_out), 1)))
     _give_out_rows(scope, given_out, values)

@@ -206,6 +206,6 @@ def _cut(text: str, size: int | None, is_element: Callable[[str], bool]) -> list
         for (start, count), ways in list(found.items()):
             if start <= end and (size is None or count < size) and is_element(text[start:end]):
                 there = found.setdefault((end + 2, count + 1 if size else 0), [])
-                there += [(*way, text[start:end]) for way in ways][: 2 - len(there)]
+                there += [(*path, text[start:end]) for path in ways][: 2 - len(there)]
     ways = found.get((len(text) + 2, size or 0), [])
     return list(ways[0]) if len(ways) == 1 else None

@@ -224,5 +224,5 @@ def _ways(
             one = Attribute(int(end[1]), text[start : end.start()])
             if start <= end.start() and count < size and is_attribute(one):
                 there = found.setdefault((end.end() + 2, count + 1), [])
-                there += [[*way, one] for way in ways][: 2 - len(there)]
+                there += [[*path, one] for path in ways][: 2 - len(there)]
     return found.get((len(text) + 2, size), [])

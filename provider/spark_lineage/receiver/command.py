@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from spark_lineage.cli.output import InputError, above_zero, airflow_on_stderr, say
+from spark_lineage.cli.output import InputError, above_zero, airflow_on_stderr, print_note
 from spark_lineage.receiver.service import Receiver
 from spark_lineage.submission.received_events import DEFAULT_PORT, ENDPOINT, ReceiverService
 
@@ -58,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
             # Of ssl, which names no file.
             raise InputError(f"the certificate cannot be used: {error.strerror or error}") from error
         scheme, port = "https" if arguments.certfile else "http", listening.getsockname()[1]
-        say(f"spark-lineage: listening on {scheme}://{arguments.host}:{port}{ENDPOINT}")
+        print_note(f"spark-lineage: listening on {scheme}://{arguments.host}:{port}{ENDPOINT}")
         server.run(sockets=[listening])
     return 0
 

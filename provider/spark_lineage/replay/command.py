@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spark_lineage.cli.output import REPEATED, InputError, above_zero, airflow_on_stderr, printable, say
+from spark_lineage.cli.output import REPEATED, InputError, above_zero, airflow_on_stderr, print_note, printable
 from spark_lineage.deliver.stored_event import event_time
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.replay.merged_events import events_in
@@ -72,9 +72,9 @@ def _steps(arguments: argparse.Namespace) -> Sequence[MergedEvent]:
         raise InputError(f"cannot read {error.filename}: {error.strerror}") from error
     if not counts.read:
         raise InputError(f"no event in the {counts.set_aside_total} lines of {' '.join(arguments.paths)}")
-    say(f"{counts.read} events read, {counts.set_aside_total} lines set aside, {len(steps)} to send")
+    print_note(f"{counts.read} events read, {counts.set_aside_total} lines set aside, {len(steps)} to send")
     for reason, number in sorted(counts.set_aside.items()):
-        say(f"  {number} {reason}")
+        print_note(f"  {number} {reason}")
     return steps
 
 
@@ -84,7 +84,7 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
     numbers = count(1)
 
-    def say_once(text: str) -> None:
+    def print_once(text: str) -> None:
         number = next(numbers)
         if number <= _NAMED:
             console.print(_line(text))
@@ -98,7 +98,7 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
         from spark_lineage.deliver.connections import open_sender
         from spark_lineage.replay.replay import Replay
 
-        replay = Replay(steps, _destinations(arguments.conn_id), open_sender, rate=arguments.rate, say=say_once)
+        replay = Replay(steps, _destinations(arguments.conn_id), open_sender, rate=arguments.rate, log=print_once)
         with closing(replay):
             try:
                 with Progress(*columns, console=console) as progress:

@@ -82,14 +82,14 @@ class Replay:
         open_sender: Callable[[str], Sender],
         *,
         rate: float = DEFAULT_RATE,
-        say: Callable[[str], object],
+        log: Callable[[str], object],
     ) -> None:
         self.tallies = {destination: Tally(len(steps)) for destination in destinations}
         self._steps = steps
         self._profiles = destinations
         self._senders = {destination: open_sender(destination) for destination in destinations}
         self._interval_seconds = 1 / rate
-        self._say = say
+        self._log = log
 
     def run(self) -> Iterator[int]:
         """Send, and yield after each event how many are done; ends early when no backend accepts any more."""
@@ -117,7 +117,7 @@ class Replay:
             problem = "the file has changed meanwhile"
         except OSError as error:
             problem = str(error.strerror)
-        self._say(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
+        self._log(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
         return None
 
     def _send(self, destination: str, step: MergedEvent, event: Outgoing) -> None:
@@ -127,13 +127,13 @@ class Replay:
         except Refused as error:
             tally.refused += 1
             tally.failed_in_a_row = 0
-            self._say(f"{destination} refused the {_name_of(step)}: {error}")
+            self._log(f"{destination} refused the {_name_of(step)}: {error}")
         except Later as error:
             tally.failed_in_a_row += 1
-            self._say(f"{destination} did not accept the {_name_of(step)}: {error}")
+            self._log(f"{destination} did not accept the {_name_of(step)}: {error}")
             if error.is_away or tally.failed_in_a_row >= _FAILURES_IN_A_ROW:
                 tally.problem = str(error)
-                self._say(f"nothing more is sent to {destination}")
+                self._log(f"nothing more is sent to {destination}")
         else:
             tally.sent += 1
             tally.failed_in_a_row = 0

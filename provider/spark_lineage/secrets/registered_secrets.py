@@ -193,8 +193,8 @@ def compile_pattern(pattern: str) -> Pattern:
     except re2.error as error:
         reason = error.args[0] if error.args else b""
         # What comes after the colon is a part of the pattern.
-        words = (reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)).partition(":")[0]
-        raise PatternError(f"RE2 cannot read it ({words}); RE2 has no look-around and no back-references") from None
+        parts = (reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)).partition(":")[0]
+        raise PatternError(f"RE2 cannot read it ({parts}); RE2 has no look-around and no back-references") from None
     except UnicodeEncodeError:
         raise PatternError("it is not valid Unicode") from None
     if compiled.search("") is not None:

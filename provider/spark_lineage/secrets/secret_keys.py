@@ -70,7 +70,7 @@ _KINDS = {
     "jsessionid": r"jsessionid$",
 }
 # Every key that names a secret has one of these in it, in whatever case; without look-around.
-_KEY_WORDS = "|".join(_KINDS)
+_KEY_KINDS = "|".join(_KINDS)
 _SECRET = re.compile("|".join(_KINDS.values()))
 # The last word of a key that speaks about a secret without holding one: where it is, how long it lives, who gives it.
 _ABOUT = re.compile(
@@ -167,13 +167,13 @@ _CLOSING = ")]}>,;:."
 # finds more than ``_KEY`` and ``_HALF_OF_PAIR``, never less.
 _IN_KEY = r"[^\s\\\"'`\]=:>%,]*"
 may_have_key = Prefilter(
-    rf"(?i)(?:{_KEY_WORDS}){_IN_KEY}\\*(?:%22|&quot;|[\"'`]?\]?[ \t]*(?:[=:>]|->|%3[ad]|\\*u003d|&#61;)|[\"'][ \t]*,"
+    rf"(?i)(?:{_KEY_KINDS}){_IN_KEY}\\*(?:%22|&quot;|[\"'`]?\]?[ \t]*(?:[=:>]|->|%3[ad]|\\*u003d|&#61;)|[\"'][ \t]*,"
     r"|\(\s*\\*[bur]?[\"'])"
-    rf"|\({_IN_KEY}(?:{_KEY_WORDS}){_IN_KEY},"
-    rf"|(?:-|spark\.){_IN_KEY}(?:{_KEY_WORDS}){_IN_KEY}[ \t]+[^\s=:]"
+    rf"|\({_IN_KEY}(?:{_KEY_KINDS}){_IN_KEY},"
+    rf"|(?:-|spark\.){_IN_KEY}(?:{_KEY_KINDS}){_IN_KEY}[ \t]+[^\s=:]"
 )
-_key_words = Prefilter(f"(?i){_KEY_WORDS}")
-may_have_pair = Prefilter(rf"(?i)(?:name|key)\\*[\"']?[ \t]*(?:=>|[:=])[ \t]*\\*[\"']?{_IN_KEY}(?:{_KEY_WORDS})")
+_key_parts = Prefilter(f"(?i){_KEY_KINDS}")
+may_have_pair = Prefilter(rf"(?i)(?:name|key)\\*[\"']?[ \t]*(?:=>|[:=])[ \t]*\\*[\"']?{_IN_KEY}(?:{_KEY_KINDS})")
 
 
 def is_secret_key(key: str) -> bool:
@@ -183,8 +183,8 @@ def is_secret_key(key: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_secret_key(key: str) -> bool:
-    words = _CAMEL_BOUNDARY.sub("_", key.removeprefix("-D")).lower()
-    return _SECRET.search(words) is not None and _ABOUT.search(words) is None
+    parts = _CAMEL_BOUNDARY.sub("_", key.removeprefix("-D")).lower()
+    return _SECRET.search(parts) is not None and _ABOUT.search(parts) is None
 
 
 def has_secret_value(entry: Mapping[Any, Any]) -> bool:
@@ -250,7 +250,7 @@ def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
 def _key_starts(text: str) -> Iterator[int]:
     """Where the keys begin that have the word of a secret in them: a long line has few, and RE2 finds them at once."""
     end = -1
-    for word, stop in _key_words.spans(text):
+    for word, stop in _key_parts.spans(text):
         start = word
         while start not in (0, end) and (text[start - 1].isalnum() or text[start - 1] in "_.$-"):
             start -= 1

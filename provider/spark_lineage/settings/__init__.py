@@ -238,9 +238,9 @@ class Settings:
                 (option(name), "section", f"[{SECTION}] {name}"),
             )
             given = (each for each in places if each[0] is not None and each[0] != "")
-            value, place, words = next(given, (getattr(_DEFAULTS, name), "default", ""))
+            value, place, shown = next(given, (getattr(_DEFAULTS, name), "default", ""))
             try:
-                read = value if place == "default" else _READERS[str(setting.type)](value, words)
+                read = value if place == "default" else _READERS[str(setting.type)](value, shown)
                 yield Settled(name, read, place)
             except SettingError as error:
                 yield Settled(name, value, place, str(error))

@@ -123,8 +123,8 @@ def policy_rules(value: Any, place: str) -> PolicyRules:
     """Read rules such as ``tag:finance`` and ``!dag:sandbox_*``, with semicolons between them."""
     rules = tuple(one.strip() for one in text(value, place).split(";") if one.strip())
     if wrong := [one for one in rules if not _RULE.match(one)]:
-        words = "a pattern after dag:, tag:, pool: or conn:, with or without ! before it"
-        raise SettingError(f"{place} has the rule {_shown(wrong[0])}; give {words}")
+        choices = "a pattern after dag:, tag:, pool: or conn:, with or without ! before it"
+        raise SettingError(f"{place} has the rule {_shown(wrong[0])}; give {choices}")
     return rules
 
 

@@ -96,13 +96,15 @@ class Collector:
         """The Spark applications that reported their ids."""
         return self.state.application_ids or {application_id for application_id, _ in self.state.logged}
 
-    def read_event_log(self, path: Path, tell: Callable[[Report], object] | None = None) -> None:
+    def read_event_log(self, path: Path, report: Callable[[Report], object] | None = None) -> None:
         """Fold what the event logs at a path say: one log, or a directory of them; ``tell`` takes reports of status.
 
         :raises EventLogError: when there is none, or none that can be read
         :raises OSError: when a file cannot be read
         """
-        read = partial(read_event_log, tell=tell, describe=self.state.add_application, is_over=lambda: self.is_closed)
+        read = partial(
+            read_event_log, report=report, describe=self.state.add_application, is_over=lambda: self.is_closed
+        )
         self.fold(read(path, self.log_counts))
 
     def fold(self, executions: Iterable[Execution]) -> None:
@@ -193,7 +195,7 @@ class FollowedEventLogs:
     def __init__(
         self,
         collector: DirectoryCollector,
-        tell: Callable[[Report], object],
+        report: Callable[[Report], object],
         launch: Launch,
         *,
         is_removing: bool = True,
@@ -212,7 +214,7 @@ class FollowedEventLogs:
         self._is_removing = is_removing
         self._run_id = launch.application_run_id
         self._earliest = earliest_of_run(self._run_id)
-        self._tell = tell
+        self._report = report
         self._logs: dict[str, FollowedEventLog] = {}
         self._found_for: set[str] = set()
         self._others: set[Path] = set()
@@ -288,7 +290,7 @@ class FollowedEventLogs:
             self._logs[name] = FollowedEventLog(
                 path,
                 collector.log_counts,
-                tell=self._tell,
+                report=self._report,
                 describe=collector.state.add_application,
                 is_over=lambda: collector.is_closed,
                 remove=partial(remove_part, self._ours.parent.parent) if is_to_go else None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.launch.directory import EVENTS_FILE, LOG_DIRECTORY
-from spark_lineage.launch.log import words_of
+from spark_lineage.launch.log import error_line
 from spark_lineage.secrets.redaction import remember_values
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def route_of(
     if settings.evidence == "event_log" or settings.lineage_dir or launch.deploy_mode == "client":
         return None
     if settings.receiver_conn_id:
-        way = "The driver's events come through the lineage directory, and not by a receiver"
-        with guard(way, can_fail=False):
+        consequence = "The driver's events come through the lineage directory, and not by a receiver"
+        with guard(consequence, can_fail=False):
             return _to_receiver(launch, settings.receiver_conn_id)
         return None
     # Without a directory that is said to be shared, drivers elsewhere have nothing else.
@@ -122,7 +122,7 @@ class EventChannel:
         try:
             self._source.pull(is_last=is_last)
         except Exception as error:
-            text = f"The driver's events are not collected{'' if is_last else ' yet'}: {words_of(error)}"
+            text = f"The driver's events are not collected{'' if is_last else ' yet'}: {error_line(error)}"
             if text not in self._logged:
                 self._logged.add(text)
                 # Before the driver has begun, the place of its log is unknown.

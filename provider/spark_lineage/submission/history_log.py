@@ -88,7 +88,7 @@ class HistoryLog:
     patience_seconds = 60.0
 
     def __init__(self, api: HistoryLogs, copies: Copies, wanted: Wanted) -> None:
-        self.words = f"the History Server ({api.place})"
+        self.description = f"the History Server ({api.place})"
         self._api = api
         self._copies = copies
         self._wanted = wanted
@@ -108,8 +108,8 @@ class HistoryLog:
         # What another source has copied is as much as an unfinished log gives here.
         if (is_whole or (is_last and not self._copies.names)) and application_id not in self._brought:
             with tempfile.TemporaryFile() as stream:
-                room = shutil.disk_usage(tempfile.gettempdir()).free // 2
-                self._api.download(application_id, stream, room, self._copies.is_over)
+                free_bytes = shutil.disk_usage(tempfile.gettempdir()).free // 2
+                self._api.download(application_id, stream, free_bytes, self._copies.is_over)
                 try:
                     with ZipFile(stream) as archive:
                         self._unpack(archive)

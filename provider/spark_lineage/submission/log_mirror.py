@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import local_directory, remote_directory
 from spark_lineage.launch.launch import application_ids
-from spark_lineage.launch.log import Log, words_of
+from spark_lineage.launch.log import Log, error_line
 from spark_lineage.submission.collector import Collector, earliest_of_run
 from spark_lineage.submission.copies import Copies, SourceError, Wanted
 from spark_lineage.submission.history_log import HistoryLog, HistoryLogs
@@ -118,7 +118,7 @@ class LogMirror:
                 reasons += [*dict.fromkeys(why_not)] or ["it lies on the driver's machine"]
                 continue
             why = f": {'; '.join(reasons)}" if reasons else ""
-            return f"the event log is collected from {source.words} (event_log_from={self._collect}{why})"
+            return f"the event log is collected from {source.description} (event_log_from={self._collect}{why})"
         return ""
 
     def poll(self) -> None:
@@ -147,9 +147,9 @@ class LogMirror:
                 return
             if is_patient:
                 what = "is without the application's end" if self.names else "has not come"
-                following = f"; next is {sources[position + 1].words}" if position + 1 < len(sources) else ""
+                following = f"; next is {sources[position + 1].description}" if position + 1 < len(sources) else ""
                 why = self._trouble and f" ({self._trouble})"
-                self._log.warning("The event log from %s %s%s%s.", source.words, what, why, following)
+                self._log.warning("The event log from %s %s%s%s.", source.description, what, why, following)
         if sources and is_patient:
             self._collector.counts.add(CUT_OFF)
             state = self._collector.state
@@ -165,7 +165,7 @@ class LogMirror:
             if until.seconds_left < _PAUSE_SECONDS:
                 return False
             if not is_said:
-                self._log.info("Waiting for the event log from %s, up to %d s.", source.words, until.seconds_left)
+                self._log.info("Waiting for the event log from %s, up to %d s.", source.description, until.seconds_left)
             is_said = True
             time.sleep(_PAUSE_SECONDS)
         return False
@@ -176,8 +176,8 @@ class LogMirror:
             self._trouble = ""
             return source.pull(is_last=is_last)
         except Exception as error:
-            self._trouble = words_of(error, is_ours=isinstance(error, SourceError))
-            text = f"{source.words}: {self._trouble}"
+            self._trouble = error_line(error, is_ours=isinstance(error, SourceError))
+            text = f"{source.description}: {self._trouble}"
             if text not in self._said:
                 self._said.add(text)
                 self._log.debug("The event log is not read yet from %s", text)

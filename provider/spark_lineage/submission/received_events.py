@@ -93,7 +93,7 @@ class ReceivedEvents(EventSource):
 
     def __init__(self, service: ReceiverService, run_id: str, file: Path) -> None:
         super().__init__(run_id, file)
-        self.words = f"the receiver {service.url}"
+        self.description = f"the receiver {service.url}"
         self._url = f"{service.url}{ENDPOINT}{run_id}"
         headers = {TOKEN_HEADER: token_of(service.secret, run_id)}
         access = Access(headers=headers, verify=service.verify, is_direct=True)
@@ -132,8 +132,8 @@ class ReceivedEvents(EventSource):
             headers = self._client.save(Request(f"{self._url}?offset={offset}"), stream, MAX_BYTES)
         except NoAnswerError as error:
             if error.http_status is None:
-                raise AwayError(f"{self.words} cannot be asked: {error}") from None
-            raise ReceiverError(f"{self.words} answered HTTP {error.http_status}") from None
+                raise AwayError(f"{self.description} cannot be asked: {error}") from None
+            raise ReceiverError(f"{self.description} answered HTTP {error.http_status}") from None
         if refused := int(headers.get(REFUSED_HEADER, "0")):
             self.set_aside[REFUSED] = refused
         return stream.getvalue()

@@ -90,7 +90,7 @@ class StoredEventLog:
         self._directories: dict[str, _Directory] = {}
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What it is, for a log."""
         return f"where it lies ({', '.join(self._urls()) or 'no directory is known'})"
 

@@ -33,18 +33,18 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         for one in servers:
             first, style = ("up", "green") if one.is_up else ("down", "bold red")
-            print_line(" ".join(_words(one).split()), first=first, first_style=style)
+            print_line(" ".join(_described(one).split()), first=first, first_style=style)
     return 0 if servers and all(one.is_up for one in servers) else _NOT_WELL
 
 
-def _words(server: Server) -> str:
+def _described(server: Server) -> str:
     numbers = [(server.running, "running"), (server.completed, "completed")]
-    words = [f"{server.name} at {server.url}: {server.state}", *(f"{n} {what}" for n, what in numbers if n is not None)]
+    texts = [f"{server.name} at {server.url}: {server.state}", *(f"{n} {what}" for n, what in numbers if n is not None)]
     if server.missing:
         count, first = len(server.missing), server.missing[0]
         behind = f"behind by {server.behind_seconds:.0f} s"
-        words.append(f"{behind}: of {count} that ended within the last hour it does not know the end, first of {first}")
-    return ", ".join(words)
+        texts.append(f"{behind}: of {count} that ended within the last hour it does not know the end, first of {first}")
+    return ", ".join(texts)
 
 
 def _servers(conn_id: str) -> list[Server]:

@@ -58,11 +58,11 @@ def ask_servers(endpoints: Endpoints, now: float) -> list[Server]:
     servers: list[Server] = []
     ended: dict[str, float] = {}
     with closing(endpoints.client()) as client:
-        for name, url, ask in asked:
+        for name, url, query in asked:
             server = Server(name, place_of(url))
             servers.append(server)
             try:
-                ask(server, partial(_get, client, url), ended, now)
+                query(server, partial(_get, client, url), ended, now)
             except NoAnswerError as error:
                 server.is_up, server.state = False, str(error)
             except _OTHER_SHAPE:

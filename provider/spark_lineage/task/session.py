@@ -190,7 +190,7 @@ class LineageSession:
         """
         running, deadline = self._running, self._kill.deadline
         has_ended = running.has_driver_ended() if running is not None else False
-        self._kill.ask(why, is_too_late=self._has_succeeded or has_ended, is_hurried=why != _TIMEOUT)
+        self._kill.request(why, is_too_late=self._has_succeeded or has_ended, is_hurried=why != _TIMEOUT)
         # No line is logged here, and no file written: what the signal has interrupted may hold the lock of that.
         if self._killing is None:
             self._killing = _begun(kill_job)
@@ -222,7 +222,7 @@ class LineageSession:
         self._has_succeeded = error is None
         if error is not None and not isinstance(error, Exception):
             why = type(error).__name__
-            self._kill.ask(why, is_hurried=why != _TIMEOUT)
+            self._kill.request(why, is_hurried=why != _TIMEOUT)
         try:
             self._finish(error)
         except BaseException as late:

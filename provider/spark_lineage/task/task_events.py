@@ -14,7 +14,7 @@ from spark_lineage import add_ons
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.through_airflow import send_children, task_children
 from spark_lineage.deliver.through_connections import ConnectionSender
-from spark_lineage.emit.openlineage_provider import emission, send, transport_words
+from spark_lineage.emit.openlineage_provider import emission, send, transport_text
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, operator_lineage, task_event
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, XCOMS, Kill
 from spark_lineage.launch.line import LineCounts
@@ -71,7 +71,7 @@ class TaskEvents:
             conn_ids = () if self._is_silent else settings.lineage_conn_id
             self._sender = ConnectionSender(conn_ids, settings, guard)
         with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
-            self._provider = "" if self._is_silent else transport_words()
+            self._provider = "" if self._is_silent else transport_text()
         with guard("The next START repeats no datasets", can_fail=False):
             self._last_end, self._repeated = last_end(settings, context["task"])
 

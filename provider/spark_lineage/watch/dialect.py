@@ -52,10 +52,10 @@ LOG_FILES = ("stderr", "stdout")
 # How much of a driver's log is asked for at once, below what a client takes.
 PIECE_BYTES = 15 * 1024 * 1024
 # How far a thing is on its way; what may come at any time is nowhere on it.
-_WAY: dict[Status, int] = {"SUBMITTED": 1, "WAITING": 2, "RUNNING": 3}
+_ORDER: dict[Status, int] = {"SUBMITTED": 1, "WAITING": 2, "RUNNING": 3}
 
 
-def converse(dialogue: Dialogue[Result], ask: Callable[[Request], bytes]) -> Result:
+def converse(dialogue: Dialogue[Result], send: Callable[[Request], bytes]) -> Result:
     """Return the result of a dialogue; ``ask`` sends a request, and raises ``NoAnswerError``."""
     go_on: Callable[..., Request] = dialogue.send
     answer: bytes | NoAnswerError | None = None
@@ -63,14 +63,14 @@ def converse(dialogue: Dialogue[Result], ask: Callable[[Request], bytes]) -> Res
         while True:
             request = go_on(answer)
             try:
-                go_on, answer = dialogue.send, ask(request)
+                go_on, answer = dialogue.send, send(request)
             except NoAnswerError as error:
                 go_on, answer = dialogue.throw, error
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
 
 
-async def converse_async(dialogue: Dialogue[Result], ask: Callable[[Request], Awaitable[bytes]]) -> Result:
+async def converse_async(dialogue: Dialogue[Result], send: Callable[[Request], Awaitable[bytes]]) -> Result:
     """Return the result of a dialogue, as ``converse``."""
     go_on: Callable[..., Request] = dialogue.send
     answer: bytes | NoAnswerError | None = None
@@ -78,7 +78,7 @@ async def converse_async(dialogue: Dialogue[Result], ask: Callable[[Request], Aw
         while True:
             request = go_on(answer)
             try:
-                go_on, answer = dialogue.send, await ask(request)
+                go_on, answer = dialogue.send, await send(request)
             except NoAnswerError as error:
                 go_on, answer = dialogue.throw, error
     except StopIteration as end:
@@ -95,7 +95,7 @@ def get_json(client: HttpClient, url: str, shape: Any = Any) -> Any:
 
     :raises NoAnswerError: when there is no such answer
     """
-    return converse(get(url, shape), client.ask)
+    return converse(get(url, shape), client.send)
 
 
 def decoded(url: str, body: bytes, shape: type[Answer]) -> Answer:
@@ -198,35 +198,35 @@ class Dialect:
         :raises NoAnswerError: when no server has such an answer; the text says what each of them did, and the status is
             404 where one of them has no such thing
         """
-        words: list[str] = []
+        raw: list[str] = []
         is_unknown = False
         for url in urls:
             try:
                 answer = yield from get(f"{url}{path}", shape)
             except NoAnswerError as error:
-                words.append(str(error))
+                raw.append(str(error))
                 is_unknown = is_unknown or error.http_status == HTTPStatus.NOT_FOUND
                 continue
             if not (word := problem(answer)):
                 self.answered_url = url
                 return answer
-            words.append(f"{place_of(url)} {word}")
+            raw.append(f"{place_of(url)} {word}")
         raise NoAnswerError(
-            "; ".join(words) or "there is no address to ask", HTTPStatus.NOT_FOUND if is_unknown else None
+            "; ".join(raw) or "there is no address to ask", HTTPStatus.NOT_FOUND if is_unknown else None
         )
 
-    def news(self, subject: Subject, subject_id: str, way: Sequence[State], asked: datetime) -> list[StatusReport]:
+    def news(self, subject: Subject, subject_id: str, steps: Sequence[State], asked: datetime) -> list[StatusReport]:
         """Return the reports that are due of one thing: its present state, and those before it that were missed.
 
         A ``SUBMITTED`` that is repeated after ``RUNNING`` would look like a thing that started anew.
 
         :param asked: the time of a present state whose own time lies before that of the last one: it came back to it
         """
-        present, last = way[-1], self.last.get((subject, subject_id))
+        present, last = steps[-1], self.last.get((subject, subject_id))
         if last is not None and present.status not in ENDED and present.time < last.time:
             present = present._replace(time=asked)
         self.last[subject, subject_id] = present
-        missed = [one for one in way[:-1] if last is None or _WAY.get(one.status, 0) > _WAY.get(last.status, 9)]
+        missed = [one for one in steps[:-1] if last is None or _ORDER.get(one.status, 0) > _ORDER.get(last.status, 9)]
         return [self.report(subject, subject_id, one) for one in (*missed, present)]
 
     def report(self, subject: Subject, subject_id: str, state: State, application_id: str = "") -> StatusReport:

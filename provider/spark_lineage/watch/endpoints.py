@@ -233,8 +233,8 @@ def _text(value: Any, place: str) -> str:
     return value
 
 
-def _one_of(*words: str) -> Callable[[Any, str], Any]:
-    read = one_of(*words)
+def _one_of(*choices: str) -> Callable[[Any, str], Any]:
+    read = one_of(*choices)
     return lambda value, place: read(_text(value, place).lower(), place)
 
 

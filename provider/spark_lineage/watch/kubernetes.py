@@ -85,15 +85,15 @@ class Kubernetes(Dialect):
             status = last.status if last is not None else "UNKNOWN"
             if status in ENDED:
                 return []
-            way = [State("KILLED" if status == "KILLING" else "UNKNOWN", asked, "the pod is gone")]
+            steps = [State("KILLED" if status == "KILLING" else "UNKNOWN", asked, "the pod is gone")]
         else:
             label = (pod.metadata.labels or {}).get(_APPLICATION_LABEL)
             self._application_id = str(label) if label else None
             container = _driver_container(pod)
             self._container = container.name if container is not None else None
-            way = _way(pod, asked)
+            steps = _steps(pod, asked)
         things: list[tuple[Subject, str | None]] = [("DRIVER", driver_id), ("APPLICATION", self._application_id)]
-        return [new for subject, each in things if each is not None for new in self.news(subject, each, way, asked)]
+        return [new for subject, each in things if each is not None for new in self.news(subject, each, steps, asked)]
 
     def kill_requests(self, driver_id: str) -> list[Request]:
         """Return the ``DELETE`` of the pod."""
@@ -137,7 +137,7 @@ class Kubernetes(Dialect):
         return f"{self.endpoints.kubernetes_api_url}/api/v1/namespaces/{path}"
 
 
-def _way(pod: _Pod, asked: datetime) -> list[State]:
+def _steps(pod: _Pod, asked: datetime) -> list[State]:
     """Return the states that a pod reports, the present one last.
 
     The container of the driver counts, not the phase alone: with a sidecar beside it, the pod goes on ``Running``.
@@ -146,27 +146,30 @@ def _way(pod: _Pod, asked: datetime) -> list[State]:
     is_deleted = pod.metadata.deletion_timestamp is not None
     container = _driver_container(pod)
     state = (container.state if container is not None else None) or {}
-    way = [] if created is None else [State("WAITING", created, "Pending")]
+    steps = [] if created is None else [State("WAITING", created, "Pending")]
     ran, end = state.get("terminated") or state.get("running"), state.get("terminated")
     if ran is not None and ran.started_at is not None:
-        way.append(State("RUNNING", ran.started_at, "Running"))
+        steps.append(State("RUNNING", ran.started_at, "Running"))
     if end is not None:
-        detail = _words(status.phase, f"exit code {end.exit_code}", end.reason)
-        words = (f"exit code {end.exit_code}", end.reason, end.message, status.reason, status.message)
-        cause = _words(*words) if end.exit_code != 0 else ""
+        detail = _reason(status.phase, f"exit code {end.exit_code}", end.reason)
+        parts = (f"exit code {end.exit_code}", end.reason, end.message, status.reason, status.message)
+        cause = _reason(*parts) if end.exit_code != 0 else ""
         how: Status = "FINISHED" if end.exit_code == 0 else "KILLED" if is_deleted else "FAILED"
-        return [*way, State(how, end.finished_at or asked, detail, cause)]
+        return [*steps, State(how, end.finished_at or asked, detail, cause)]
     present = status_of(status.phase)
     if present in ENDED:  # without a container: evicted before it began, or its node is gone
-        return [*way, State(present, asked, _words(status.phase, status.reason), _words(status.reason, status.message))]
+        return [
+            *steps,
+            State(present, asked, _reason(status.phase, status.reason), _reason(status.reason, status.message)),
+        ]
     if is_deleted:
         # Not at the time of the timestamp, by which it has to be gone.
-        return [*way, State("KILLING", asked, "the pod is being deleted")]
+        return [*steps, State("KILLING", asked, "the pod is being deleted")]
     waiting = state.get("waiting") or _ContainerState()
-    detail = _words(status.phase, waiting.reason or status.reason, waiting.message or status.message)
+    detail = _reason(status.phase, waiting.reason or status.reason, waiting.message or status.message)
     if present == "WAITING":
         return [State("WAITING", created or asked, detail)]
-    return way if way and way[-1].status == present else [*way, State(present, asked, detail)]
+    return steps if steps and steps[-1].status == present else [*steps, State(present, asked, detail)]
 
 
 def _driver_container(pod: _Pod) -> _Container | None:
@@ -175,5 +178,5 @@ def _driver_container(pod: _Pod) -> _Container | None:
     return next(iter([one for one in containers if one.name == _DRIVER_CONTAINER] or containers), None)
 
 
-def _words(*words: str | None) -> str:
-    return ", ".join(filter(None, words))
+def _reason(*parts: str | None) -> str:
+    return ", ".join(filter(None, parts))

@@ -43,13 +43,13 @@ class Sources:
 
     def kill(self, driver_id: str) -> None:
         """Have the cluster manager end a driver; errors are those of ``kill_driver``."""
-        converse(kill_driver(self.managers, driver_id), self.client.ask)
+        converse(kill_driver(self.managers, driver_id), self.client.send)
 
     def log_tail(self) -> Mapping[str, str]:
         """Return the last lines of the driver's output, by the names of its files; empty if no source has them."""
         for source in self.managers:
             try:
-                if texts := converse(source.log_tail(), self.client.ask):
+                if texts := converse(source.log_tail(), self.client.send):
                     return texts
             except NoAnswerError as error:
                 log.debug("The %s does not give the driver's log: %s", source.name, error)
@@ -64,18 +64,18 @@ class Sources:
         for manager in self.managers:
             with suppress(NoAnswerError):
                 # Its answer says where the log is; others watch the status.
-                converse(manager.poll(), self.client.ask)
+                converse(manager.poll(), self.client.send)
             for place in manager.log_files():
                 is_end = False
                 while not is_end:
-                    lines, is_end = converse(manager.lines_of(place, is_last=is_last), self.client.ask)
+                    lines, is_end = converse(manager.lines_of(place, is_last=is_last), self.client.send)
                     yield from lines
 
     def numbers(self) -> Iterator[TaskNumbers]:
         """Return what the tasks of the application did, as the History Server knows it; nothing where it does not."""
         for source in self._history:
             with suppress(NoAnswerError):
-                yield from converse(source.numbers(), self.client.ask)
+                yield from converse(source.numbers(), self.client.send)
 
     def linked(self, summary: StatusSummary, application_id: str | None) -> StatusSummary:
         """Return a summary with the links of an application; that of the UI is dead when the driver has ended."""
@@ -96,13 +96,13 @@ def driver_end(managers: Sequence[Dialect], ledger: StatusLedger) -> Dialogue[St
 
     :raises NoAnswerError: when no manager knows the driver
     """
-    words: list[str] = []
+    problems: list[str] = []
     http_status = None
     for source in managers:
         try:
             reports = yield from source.poll()
         except NoAnswerError as error:
-            words.append(str(error))
+            problems.append(str(error))
             http_status = error.http_status
             continue
         for one in reports:
@@ -112,7 +112,7 @@ def driver_end(managers: Sequence[Dialect], ledger: StatusLedger) -> Dialogue[St
             # A deleted pod reports nothing more.
             is_gone = last.status == "UNKNOWN" and source.is_unknown_the_end
             return last if last.status in ENDED or is_gone else None
-    raise NoAnswerError("; ".join(words) or "the connection names no server that knows it", http_status)
+    raise NoAnswerError("; ".join(problems) or "the connection names no server that knows it", http_status)
 
 
 def kill_driver(managers: Sequence[Dialect], driver_id: str) -> Dialogue[None]:
@@ -120,15 +120,15 @@ def kill_driver(managers: Sequence[Dialect], driver_id: str) -> Dialogue[None]:
 
     :raises NoAnswerError: when none does
     """
-    words: list[str] = []
+    problems: list[str] = []
     for request in (one for manager in managers for one in manager.kill_requests(driver_id)):
         try:
             yield request
         except NoAnswerError as error:
-            words.append(str(error))
+            problems.append(str(error))
         else:
             return
-    raise NoAnswerError("; ".join(words) or "there is no address to ask")
+    raise NoAnswerError("; ".join(problems) or "there is no address to ask")
 
 
 def _managers(endpoints: Endpoints) -> list[type[Dialect]]:

@@ -139,11 +139,11 @@ class StandaloneMaster(FilesDialect):
         if status in ENDED and thing.starttime is not None and thing.duration is not None:
             time = from_millis(thing.starttime + thing.duration) or asked
         is_over = subject == "APPLICATION" and status == "FINISHED"
-        way = [State(status, time, _TOOK_LEAVE if is_over else thing.state or "")]
+        steps = [State(status, time, _TOOK_LEAVE if is_over else thing.state or "")]
         if begin is not None and status != "UNKNOWN":
             first: Status = "SUBMITTED" if subject == "DRIVER" else "WAITING"
-            way = [State(first, begin, first), *(way if status != first else [])]
-        return self.news(subject, thing.id, way, asked)
+            steps = [State(first, begin, first), *(steps if status != first else [])]
+        return self.news(subject, thing.id, steps, asked)
 
 
 class StandaloneSubmissions(Dialect):

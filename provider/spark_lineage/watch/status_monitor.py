@@ -96,14 +96,14 @@ class StatusMonitor:
             return
         is_over = threading.Event()
 
-        def ask() -> None:
+        def query() -> None:
             for source in self._sources.at_the_end:
-                self._ask(source, is_over)
+                self._query(source, is_over)
             for numbers in () if self._numbers else self._sources.numbers():
                 self.report(numbers)
 
         # A thread, because no limit of an HTTP client holds for all that a resolver or a proxy may do.
-        BoundedRun(ask, "spark-lineage-status").wait(deadline)
+        BoundedRun(query, "spark-lineage-status").wait(deadline)
         is_over.set()
 
     def report(self, report: Report) -> None:
@@ -229,7 +229,7 @@ class StatusMonitor:
         while not self._stopping.is_set():
             for source in sources:
                 if source.due <= time.monotonic() and not self._stopping.is_set():
-                    has_answered = self._ask(source, self._stopping)
+                    has_answered = self._query(source, self._stopping)
                     source.asked(self._interval_seconds, has_answered=has_answered)
             now, progress = time.monotonic(), self._sources.ui.progress
             if now >= self._log_next and progress != self._logged:
@@ -237,11 +237,11 @@ class StatusMonitor:
                 self._logged, self._log_next = progress, now + _PROGRESS_SECONDS
             self._stopping.wait(max(_LEAST_SECONDS, min(source.due for source in sources) - time.monotonic()))
 
-    def _ask(self, source: Dialect, is_over: threading.Event) -> bool:
+    def _query(self, source: Dialect, is_over: threading.Event) -> bool:
         """Take the reports of a source, and return whether it has answered; no error stops the other sources."""
         has_answered = False
         try:
-            reports = converse(source.poll(), self._sources.client.ask)
+            reports = converse(source.poll(), self._sources.client.send)
             has_answered = True
             for report in () if is_over.is_set() else reports:
                 self.report(report)

@@ -90,8 +90,8 @@ class YarnResourceManager(FilesDialect):
             driver.proxied_ui_url = tracking_url.rstrip("/")
         driver.logs_url = app.am_container_logs or driver.logs_url
         subjects: list[Subject] = ["APPLICATION"] if is_client else ["DRIVER", "APPLICATION"]
-        way = _way(app, asked, is_client=is_client)
-        return [report for subject in subjects for report in self.news(subject, application_id, way, asked)]
+        steps = _steps(app, asked, is_client=is_client)
+        return [report for subject in subjects for report in self.news(subject, application_id, steps, asked)]
 
     def kill_requests(self, driver_id: str) -> list[Request]:
         """Return a ``PUT`` of the state ``KILLED`` for each ResourceManager."""
@@ -144,7 +144,7 @@ class YarnResourceManager(FilesDialect):
             wanted = min(size - int(offset) + LOG_BYTES, PIECE_BYTES)
 
 
-def _way(app: _App, asked: datetime, *, is_client: bool) -> list[State]:
+def _steps(app: _App, asked: datetime, *, is_client: bool) -> list[State]:
     has_ended = app.state in ("FINISHED", "FAILED", "KILLED")
     status, detail = status_of(app.state), app.state or ""
     if app.state == "FINISHED":
@@ -154,7 +154,7 @@ def _way(app: _App, asked: datetime, *, is_client: bool) -> list[State]:
         "SUBMITTED": from_millis(app.started_time),
         "RUNNING": from_millis(app.launch_time) if has_ended or status == "RUNNING" else None,
     }
-    way = [State(earlier, time) for earlier, time in times.items() if time is not None and earlier != status]
+    steps = [State(earlier, time) for earlier, time in times.items() if time is not None and earlier != status]
     time = (from_millis(app.finished_time) if has_ended else times.get(status)) or asked
     exception = (app.diagnostics or "").strip() if status in ("FAILED", "KILLED") else ""
-    return [*way, State(status, time, detail, exception)]
+    return [*steps, State(status, time, detail, exception)]
