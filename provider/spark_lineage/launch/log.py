@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _NAMED_DATASETS = 20
 _NAMED_COUNTS = 3
 _PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
-_MOST_WORDS = 500
+_LONGEST_LINE = 500
 # Of C0, C1 and Unicode: what ends a line, and what a terminal takes for a command.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNREACHED = {
@@ -70,7 +70,7 @@ def error_line(error: Exception, *, is_ours: bool = False) -> str:
     :param is_ours: whether its text says it all
     """
     redact_error(error)
-    line = _PARAMETERS.sub("?…", " ".join(str(error).split()))[:_MOST_WORDS]
+    line = _PARAMETERS.sub("?…", " ".join(str(error).split()))[:_LONGEST_LINE]
     return escaped(redact(line if is_ours else f"{type(error).__name__}: {line}"))
 
 

@@ -53,7 +53,7 @@ _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
 _COMPACTION = re.compile(r"Rewriting \d+ files \(")
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
-Tell = Callable[[Report], object] | None
+Reporter = Callable[[Report], object] | None
 Describe = Callable[[LoggedApplication], object] | None
 
 
@@ -61,7 +61,7 @@ def read_event_log(
     path: Path,
     counts: LineCounts | None = None,
     *,
-    report: Tell = None,
+    report: Reporter = None,
     describe: Describe = None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Execution]:
@@ -90,7 +90,7 @@ class FollowedEventLog:
         path: Path,
         counts: LineCounts | None,
         *,
-        report: Tell,
+        report: Reporter,
         describe: Describe,
         is_over: Callable[[], bool],
         remove: Remove = None,
@@ -122,7 +122,7 @@ class EventLogReader:
     what never ended by ``finish``. ``tell`` takes reports of status with Spark's own times, some of them twice.
     """
 
-    def __init__(self, counts: LineCounts | None = None, report: Tell = None, describe: Describe = None) -> None:
+    def __init__(self, counts: LineCounts | None = None, report: Reporter = None, describe: Describe = None) -> None:
         self.counts = counts if counts is not None else LineCounts()
         self._report = report
         self._describe = describe
