@@ -256,7 +256,7 @@ def test_standalone_cluster_gives_the_lineage_or_counts_what_its_log_level_hides
     bench.env = apart.hadoop.env
     # As a path: the driver is handed none of the worker's own cache.
     jar = next(apart.spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))
-    given = {"java_class": "Counts", "openlineage_jar": jar, "lineage_dir": None, "application": program}
+    given = {"java_class": "Counts", "openlineage_jar": str(jar), "lineage_dir": None, "application": str(program)}
     conf = {**spark_properties(apart.spark.binaries / "python"), **SMALL, "spark.log.level": level}
     verdict, seen = noted(
         apart, f"standalone {level}", "counts", lambda: apart.spark.run(program, *places, conf=conf, **given)
