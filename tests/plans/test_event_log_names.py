@@ -10,6 +10,7 @@ from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.commands import Command
 from spark_lineage.plans.content import PlanContent, read_plan, streamed
 from spark_lineage.plans.event_log_lines import JobStart, Rdd, Stage
+from spark_lineage.plans.names import Names
 from spark_lineage.plans.scope import UNTRACED, Column, Traced
 from spark_lineage.plans.tables import Tables
 
@@ -95,15 +96,15 @@ def test_a_command_in_a_batch_writes_what_it_names_whatever_the_sink() -> None:
 
 def query_of(*columns):
     source = DatasetName("file", "/t")
-    return PlanContent(
-        traced=Traced(tuple(Column(each, f"c{each}", frozenset({(source, "c", IDENTITY)})) for each in columns))
-    )
+    traced = Traced(tuple(Column(each, f"c{each}", frozenset({(source, "c", IDENTITY)})) for each in columns))
+    return PlanContent(inputs=(Observed(source),), traced=traced)
 
 
 def test_the_query_of_a_command_is_the_one_that_has_its_columns_else_the_first() -> None:
     files, feed, own = query_of(1, 2), query_of(3, 4, 5), query_of(5, 6)
-    assert PlanContent(ids=frozenset({5, 6, 7}))._own([files, feed, own]) is own
-    assert PlanContent(ids=frozenset({8}))._own([files, feed, own]) is files
+    for ids, query in (({5, 6, 7}, own), ({8}, files)):
+        command = PlanContent(Command("InsertIntoHadoopFsRelationCommand", has_data=False), ids=frozenset(ids))
+        assert command.completed([files, feed, own], Names()).traced is query.traced
 
 
 @pytest.mark.parametrize(
