@@ -108,6 +108,7 @@ def event(day: int, name: str = "etl.load", **values: Any) -> dict[str, Any]:
 def lineage_dir(tmp_path: Path) -> Path:
     """Three launches, of which one is there twice, and one that is raw."""
     for place, day in (("c", 3), ("a", 1), ("b", 2), ("b", 2)):
+        (tmp_path / "lineage" / place).mkdir(parents=True, exist_ok=True)
         append(tmp_path / "lineage" / place, json.dumps(event(day)).encode())
     (tmp_path / "lineage" / "a" / "openlineage-events.ndjson").write_bytes(RAW.read_bytes())
     return tmp_path / "lineage"
@@ -126,6 +127,7 @@ def test_a_lineage_directory_is_sent_again(home: Path, backend: Backend, lineage
 def test_what_is_not_taken_is_named_and_counted(
     home: Path, backend: Backend, lineage_dir: Path, replay: Replay
 ) -> None:
+    (lineage_dir / "d").mkdir(parents=True, exist_ok=True)
     append(lineage_dir / "d", json.dumps(event(2, "refused")).encode())
     env = env_of(home, backend, extra={"namespace": "prod"})
     done = replay(env, lineage_dir, "--conn-id", "marquez", "--conn-id", "away", "--rate", 1000)
@@ -219,6 +221,7 @@ def test_a_connection_that_does_not_fit_sends_nothing(
 
 
 def test_a_dry_run_lists_what_would_be_sent(lineage_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (lineage_dir / "d").mkdir(parents=True, exist_ok=True)
     append(lineage_dir / "d", json.dumps(event(2, "x?password=hunter2\ty")).encode())
     assert main(["replay", str(lineage_dir), "--dry-run", "--since", "2026-01-02"]) == 0
     captured = capsys.readouterr()

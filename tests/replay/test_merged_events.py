@@ -48,6 +48,7 @@ def line_at(path: Path, offset: int) -> bytes:
 def test_events_are_read_as_they_were_kept(tmp_path: Path) -> None:
     kept = [event(3), event(1), event(2, eventType=None, name="é")]
     for each in kept:
+        (tmp_path / "launch").mkdir(parents=True, exist_ok=True)
         append(tmp_path / "launch", each)
     found = list(events_in([str(tmp_path)]))
     assert [each.content for each in found] == kept
@@ -59,6 +60,7 @@ def test_events_are_read_as_they_were_kept(tmp_path: Path) -> None:
 
 
 def test_they_are_for_their_owner_alone(tmp_path: Path) -> None:
+    (tmp_path / "launch").mkdir(parents=True, exist_ok=True)
     append(tmp_path / "launch", event())
     assert stat.S_IMODE((tmp_path / "launch" / RUN_EVENTS_FILE).stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "launch").stat().st_mode) == 0o700
@@ -148,6 +150,7 @@ def test_only_events_of_a_time_or_later(tmp_path: Path) -> None:
 
 def test_files_directories_and_globs_each_file_once(tmp_path: Path) -> None:
     for name in ("a", "b"):
+        (tmp_path / "deep" / name).mkdir(parents=True, exist_ok=True)
         append(tmp_path / "deep" / name, event())
     (tmp_path / "deep" / "a" / "openlineage-events.ndjson").write_text("the listener's")
     (tmp_path / "transport.ndjson").write_bytes(event())

@@ -92,6 +92,7 @@ def event(run: int, kind: str | None, second: float, **values: Any) -> dict[str,
 
 def steps(tmp_path: Path, *events: dict[str, Any]) -> list[MergedEvent]:
     for each in events:
+        (tmp_path / each["job"]["name"]).mkdir(parents=True, exist_ok=True)
         append(tmp_path / each["job"]["name"], json.dumps(each).encode())
     return in_order(events_in([str(tmp_path)]))
 

@@ -184,7 +184,7 @@ class StatusMonitor:
 
     def flush(self, deadline: Deadline | float) -> None:
         """Write down what is new, as long as there is time: the disk may hang."""
-        if self._unwritten:
+        if self._unwritten or self._writing.locked():
             BoundedRun(self.write, "spark-lineage-files").wait(deadline)
 
     def status(self, subject: Subject, subject_id: str) -> Status | None:
