@@ -26,6 +26,7 @@ LINE = "from spark_lineage.policy import task_policy\n"
 DAG = '''
 from datetime import datetime
 from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
+from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.common.compat.sdk import DAG, TaskGroup
 
@@ -85,6 +86,8 @@ with DAG(
     with TaskGroup("group"):
         SparkSubmitOperator(task_id="grouped", application="a.py")
         SparkJDBCOperator(task_id="jdbc", cmd_type="spark_to_jdbc", jdbc_table="t", metastore_table="t")
+    SparkSqlOperator(task_id="sql", sql="SELECT 1", conn_id="spark_sql")
+    SparkSqlOperator.partial(task_id="sql_mapped").expand(sql=["SELECT 1", "SELECT 2"])
     Mixed(task_id="mixed", application="a.py")
     Mixed.partial(task_id="mixed_mapped").expand(application=["a.py", "b.py"])
     Refusing(task_id="refusing", application="a.py")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
-from spark_lineage.adapters.spark_submit import submission_digest
+from spark_lineage.adapters.submission_digest import submission_digest
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 
 

@@ -56,7 +56,8 @@ ARROWS = {
     # Its names are texts.
     "add_ons": set(),
     "operators": {"adapters", "archive", "settings", "task", "triggers"},
-    "policy": {"operators", "settings"},
+    # It names operators as texts.
+    "policy": {"settings"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
     "listeners": _LEAVES - {"naming"} | {"add_ons", "notify", "recover"},
     "provider_info": {"deliver", "settings"},
@@ -278,29 +279,43 @@ def test_executors_need_neither_airflow_nor_a_driver(module: str) -> None:
     assert not {name: asking for name, asking in tops.items() if asking != "spark_lineage.archive.on_executor"}
 
 
-@pytest.mark.parametrize("operator", ["lineage_spark_submit", "lineage_archive"])
+@pytest.mark.parametrize("operator", ["lineage_spark_submit", "lineage_spark_sql", "lineage_archive"])
 def test_dag_files_import_little_besides_the_stock_operator(operator: str) -> None:
     program = (
         "import sys, airflow.providers.apache.spark.operators.spark_submit\n"
+        "import airflow.providers.apache.spark.operators.spark_sql\n"
         "stock = set(sys.modules)\n"
         f"import spark_lineage.operators.{operator}\n"
         "print(*sorted(set(sys.modules) - stock))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    ours = {PACKAGE, f"{PACKAGE}.operators", f"{PACKAGE}.operators.lineage_spark_submit"}
+    ours = {PACKAGE, f"{PACKAGE}.operators", f"{PACKAGE}.operators.lineage_operator"}
     ours |= {f"{PACKAGE}.task", f"{PACKAGE}.task.links", "airflow.sdk.bases.operatorlink"}
+    ours.add(f"{PACKAGE}.operators.{operator}")
     if operator == "lineage_archive":
-        ours |= {f"{PACKAGE}.archive", f"{PACKAGE}.operators.lineage_archive"}
+        ours |= {f"{PACKAGE}.archive", f"{PACKAGE}.operators.lineage_spark_submit"}
     assert set(done.stdout.split()) <= ours
 
 
-def test_only_submit_imports_the_hook() -> None:
+def test_only_adapters_import_the_hook() -> None:
     against = [
         f"{module.name} imports {name}"
         for module in _by_name().values()
         if not _is_in(module.name, "spark_lineage.adapters")
         for name in sorted(module.runtime)
         if _is_in(name, HOOKS)
+    ]
+    assert not against
+
+
+def test_only_the_table_of_adapters_names_an_operator() -> None:
+    adapters = {"adapter", "driver_output", "processes", "submission_digest"}
+    against = [
+        f"{module.name} imports {name}"
+        for module in _by_name().values()
+        if not _is_in(module.name, "spark_lineage.adapters") and module.root != "operators"
+        for name in sorted(module.runtime | module.typing_only)
+        if _is_in(name, "spark_lineage.adapters") and name.split(".")[2:3] not in ([], *([one] for one in adapters))
     ]
     assert not against
 
@@ -312,16 +327,15 @@ def test_only_plans_imports_the_parser_of_sql() -> None:
 
 
 @cache
-def _private_names_of_the_hook() -> frozenset[str]:
-    path = f"{HOOKS.replace('.', '/')}/spark_submit.py"
-    source = distribution("apache-airflow-providers-apache-spark").locate_file(path)
-    hook = next(
-        node
-        for node in ast.parse(source.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.ClassDef) and node.name == "SparkSubmitHook"
-    )
-    names = {node.attr for node in ast.walk(hook) if isinstance(node, ast.Attribute)}
-    names |= {node.name for node in ast.walk(hook) if isinstance(node, ast.FunctionDef)}
+def _private_names_of_the_hooks() -> frozenset[str]:
+    names = set()
+    for module in ("spark_submit", "spark_sql"):
+        source = distribution("apache-airflow-providers-apache-spark").locate_file(
+            f"{HOOKS.replace('.', '/')}/{module}.py"
+        )
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            names |= {node.attr} if isinstance(node, ast.Attribute) else set()
+            names |= {node.name} if isinstance(node, ast.FunctionDef) else set()
     return frozenset(name for name in names if name.startswith("_") and not name.startswith("__"))
 
 
@@ -330,14 +344,14 @@ def _hook_internals(node: ast.AST) -> str | None:
         case ast.Attribute(value=ast.Name(id="self" | "cls")):
             return None  # an attribute of ours that happens to have the name
         case ast.Attribute(attr=name):
-            return name if name in _private_names_of_the_hook() else None
+            return name if name in _private_names_of_the_hooks() else None
         case ast.Call(func=ast.Name(id="getattr" | "setattr" | "hasattr"), args=[_, ast.Constant(value=str(name)), *_]):
-            return name if name in _private_names_of_the_hook() else None
+            return name if name in _private_names_of_the_hooks() else None
     return None
 
 
-def test_only_submit_names_internals_of_the_hook() -> None:
-    assert {"_conf", "_submit_sp", "_process_spark_submit_log"} <= _private_names_of_the_hook()
+def test_only_adapters_name_internals_of_the_hooks() -> None:
+    assert {"_conf", "_submit_sp", "_process_spark_submit_log", "_sp"} <= _private_names_of_the_hooks()
     against = [
         f"{module.name} names {name}"
         for module in _by_name().values()

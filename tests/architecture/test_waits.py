@@ -70,7 +70,7 @@ FILES = {
     "spark_lineage.launch.lock": "`LINEAGE_FILES`, threads that deliver; its lock has its own time",
     "spark_lineage.submission.received_events": "the follower's thread, which `task.running` bounds; recovery",
     "spark_lineage.watch.status_monitor": "the follower's thread, and bounded runs",
-    "spark_lineage.adapters.spark_submit": "its digest is called by `last_end` alone, which is bounded",
+    "spark_lineage.adapters.submission_digest": "its digest is called by `last_end` alone, which is bounded",
     "spark_lineage.watch.endpoints": "what Kubernetes mounts, and files that the connection names",
     "spark_lineage.http_client": "a folder of certificates, once for each server",
     "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",

@@ -13,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from spark_lineage.operators.lineage_operator import LineageOperator
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 from spark_lineage.provider_info import get_provider_info
 from spark_lineage.settings import ARGUMENTS, Settings
@@ -61,7 +62,7 @@ def test_every_option_is_described(name: str) -> None:
 
 
 def test_the_operator_has_an_argument_for_each_setting_that_may_be_one() -> None:
-    parameters = signature(LineageSparkSubmitOperator).parameters
+    parameters = signature(LineageOperator).parameters
     own = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY and one.default is None]
 
     assert sorted(own) == sorted(ARGUMENTS)

@@ -1,4 +1,4 @@
-"""Runs the operator with the real hook of the Spark provider and a fake ``spark-submit``.
+"""Runs the operator with the real hook of the Spark provider and a fake ``spark-submit`` and ``spark-sql``.
 
 Airflow warns when it is imported, keeps its home for good and changes how all of Python logs. So it lives in a process
 of its own (``main``), which imports it once and forks for every scenario; ``Laboratory`` talks to that process.
@@ -144,11 +144,12 @@ class Bench:
         (self.spark_home / "jars").mkdir(parents=True)
         (self.spark_home / "jars" / "spark-core_2.13-4.2.0.jar").touch()
         (self.root / "bin").mkdir()
-        fake = self.root / "bin" / "spark-submit"
         (self.root / "bin" / "fake.py").write_text(FAKE_SPARK_SUBMIT)
         program = shlex.join([sys.executable, "-IS", str(self.root / "bin" / "fake.py")])
-        fake.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
-        fake.chmod(0o755)
+        for name in ("spark-submit", "spark-sql"):
+            fake = self.root / "bin" / name
+            fake.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+            fake.chmod(0o755)
         with zipfile.ZipFile(self.jar, "w") as archive:
             archive.writestr("io/openlineage/spark/agent/OpenLineageSparkListener.class", b"")
 
@@ -231,6 +232,7 @@ class Bench:
                 "SPARK_HOME": str(self.spark_home),
                 "XDG_CACHE_HOME": str(self.root / "cache"),
                 "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(self.connection),
+                "AIRFLOW_CONN_SPARK_SQL_DEFAULT": json.dumps(self.connection | {"conn_type": "spark_sql"}),
                 **(environment(traced, ROOTS) if traced else {}),
                 **self.env,
             },
@@ -408,7 +410,7 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
         "store_log": [] if store is None else store.log,
         "threads": [thread.name for thread in threading.enumerate()],
         "pushed": ti.pushed,
-        "conf": operator.conf,
+        "conf": getattr(operator, "conf", None),
     }
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from functools import wraps
 from typing import Any
 
+from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
@@ -39,6 +40,15 @@ class Own(SparkSubmitOperator):
         """Kill as the stock operator does."""
         print("Own.on_kill", flush=True)  # noqa: T201
         super().on_kill()
+
+
+class OwnSql(SparkSqlOperator):
+    """Overrides what Airflow calls, of ``spark-sql``."""
+
+    def execute(self, context: Any) -> str:
+        """Run as the stock operator does."""
+        super().execute(context)
+        return "own"
 
 
 class Failing(SparkSubmitOperator):

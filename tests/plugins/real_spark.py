@@ -48,6 +48,10 @@ class RealSpark:
 
     def run(self, program: Path, *arguments: object, **others: Any) -> Outcome:
         """Run a program; ``others`` go to the operator."""
+        return self.run_task(application=str(program), application_args=[*map(str, arguments)], **others)
+
+    def run_task(self, **arguments: Any) -> Outcome:
+        """Run the operator of the bench; its Spark has no UI."""
         self.bench.env = {
             **(self.fast.env if self.release == OWN else JAVA_ENV),
             "PATH": self.path,
@@ -58,10 +62,8 @@ class RealSpark:
             **self.bench.env,
         }
         self.bench.limit_seconds = LIMIT_SECONDS
-        given = {"openlineage_jar": None, "application": str(program), "application_args": [*map(str, arguments)]}
-        given |= others
-        given["conf"] = {"spark.ui.enabled": "false", **others.get("conf", {})}
-        return self.bench.run(**given)
+        conf = {"spark.ui.enabled": "false", **arguments.pop("conf", {})}
+        return self.bench.run(**{"openlineage_jar": None, **arguments, "conf": conf})
 
 
 @pytest.fixture

@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "events"
-HAVE = {"stock", "own", "own_mapped", "mapped", "mixed", "mixed_mapped", "group.grouped", "group.jdbc"}
+HAVE = {"stock", "own", "own_mapped", "mapped", "mixed", "mixed_mapped", "group.grouped", "group.jdbc", "sql"}
+HAVE |= {"sql_mapped"}
 KINDS = {
     "own": "Own",
     "own_mapped": "Own",
     "mixed": "Mixed",
     "mixed_mapped": "Mixed",
     "group.jdbc": "SparkJDBCOperator",
+    "sql": "SparkSqlOperator",
+    "sql_mapped": "SparkSqlOperator",
 }
 REFUSE = {"refusing", "deferring"}
 PROGRAM = """
@@ -50,6 +53,7 @@ def see(dag, tasks):
     for task in dag.tasks:
         mapped = {"application": "b.py"}
         inputs = {"own_mapped": {"table": "u"}, "mapped": mapped, "mixed_mapped": mapped}.get(task.task_id)
+        inputs = {"sql": "SELECT 2"} if task.task_id == "sql_mapped" else inputs
         made = task if inputs is None else task.unmap(inputs)
         seen = stored.get_task(task.task_id)
         pickled = pickle.loads(pickle.dumps(dag)).get_task(task.task_id)
@@ -117,16 +121,17 @@ def test_all_tasks_of_fifty_dags_have_lineage(parse: Parse) -> None:
         for one in found["tasks"][task].values():
             kind = KINDS.get(task, "SparkSubmitOperator")
             assert one["type"] == [kind] * 3
+            stock = kind if kind == "SparkSqlOperator" else "SparkSubmitOperator"
             # The user's own class, between ours and the stock one.
-            expected = [kind, "LineageSparkSubmitOperator", *([kind] if kind != "SparkSubmitOperator" else [])]
-            assert [base for base in one["bases"] if base != "Mixin"][: len(expected) + 1] == [
-                *expected,
-                "SparkSubmitOperator",
-            ]
+            expected = [kind, f"Lineage{stock}", "LineageOperator", *([kind] if kind != stock else []), stock]
+            assert [base for base in one["bases"] if base != "Mixin"][: len(expected)] == expected
             assert one["pickled"] == [kind, None]
-            assert (one["by"], one["settled"]) == ("spark_lineage.policy", False)
+            # Queries never defer.
+            settled = None if stock == "SparkSqlOperator" else False
+            assert (one["by"], one["settled"]) == ("spark_lineage.policy", settled)
             assert one["links"] == ["Spark UI", "Spark history", "Cluster manager", "Driver log", "Lineage"]
-            assert {"application", "lineage_dir", "lineage_by"} <= set(one["fields"])
+            program = "sql" if stock == "SparkSqlOperator" else "application"
+            assert {program, "lineage_dir", "lineage_by"} <= set(one["fields"])
     mapped = found["tasks"]["own_mapped"]["orders_0"]
     assert ("table" in mapped["fields"], mapped["table"], mapped["upstream"]) == (True, "u", ["own"])
     for task in REFUSE:

@@ -8,27 +8,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.providers.common.compat.sdk import AirflowException, AirflowTaskTimeout, TaskDeferred, conf
+from airflow.providers.common.compat.sdk import AirflowException, AirflowTaskTimeout, conf
 
-from spark_lineage.task.links import LINKS
+from spark_lineage.operators.lineage_operator import LineageOperator
 
 if TYPE_CHECKING:
-    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.providers.common.compat.sdk import Context
-    from airflow.providers.openlineage.extractors import OperatorLineage
-
-    from spark_lineage.task.session import LineageSession
 
 # The Spark provider polls YARN no faster.
 _LEAST_POLL_SECONDS = 10.0
 _KILLED = "The driver was killed with its task."
 
 
-class LineageSparkSubmitOperator(SparkSubmitOperator):
+class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
     """Submit a Spark job and give its task one truthful OpenLineage event: what was read, written, and how it ended.
 
     It takes every argument of ``SparkSubmitOperator``. Each of the arguments below overrides the key of the same name
@@ -62,72 +57,20 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param deferrable: whether a trigger waits for a driver that runs in a cluster, without a worker
     """
 
-    template_fields: Sequence[str] = (
-        *SparkSubmitOperator.template_fields,
-        "lineage_dir",
-        "openlineage_jar",
-        "lineage_tags",
-        "lineage_conn_id",
-    )
-    operator_extra_links = LINKS
-    # Of the class, because the policy gives it to objects that another class has made.
-    _session: LineageSession | None = None
-    _is_stock = False
+    template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, *LineageOperator.template_fields)
+    _own_methods = frozenset({"execute", "complete", "__fail__"})
     _began = 0.0
-    _task_instance: Any = None
     _waits_in: int | None = None
     """The thread that waits for a driver that runs elsewhere, or for its lineage so far."""
 
     def __init__(
         self,
         *,
-        lineage_enabled: bool | None = None,
-        lineage_required: bool | str | None = None,
-        lineage_dir: str | None = None,
-        openlineage_jar: str | None = None,
-        lineage_tags: Mapping[str, str] | Sequence[str] | str | None = None,
-        retention_days: float | None = None,
-        poll_interval_seconds: float | None = None,
-        lineage_timeout: float | None = None,
-        event_log_from: str | None = None,
-        tracking_interval_seconds: float | None = None,
-        evidence: str | None = None,
-        granularity: str | None = None,
-        map_index_in_job_name: bool | None = None,
-        max_event_bytes: int | None = None,
-        emit_assets: bool | None = None,
-        lineage_listeners: Sequence[str] | str | None = None,
-        lineage_conn_id: str | Sequence[str] | None = None,
         deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.deferrable = deferrable
-        self.lineage_enabled = lineage_enabled
-        self.lineage_required = lineage_required
-        self.lineage_dir = lineage_dir
-        self.openlineage_jar = openlineage_jar
-        self.lineage_tags = lineage_tags
-        self.retention_days = retention_days
-        self.poll_interval_seconds = poll_interval_seconds
-        self.lineage_timeout = lineage_timeout
-        self.event_log_from = event_log_from
-        self.tracking_interval_seconds = tracking_interval_seconds
-        self.evidence = evidence
-        self.granularity = granularity
-        self.map_index_in_job_name = map_index_in_job_name
-        self.max_event_bytes = max_event_bytes
-        self.emit_assets = emit_assets
-        self.lineage_listeners = lineage_listeners
-        self.lineage_conn_id = lineage_conn_id
-
-    def execute(self, context: Context) -> Any:
-        """Submit the job as ``SparkSubmitOperator`` does, within a lineage session; what a subclass returns is kept."""
-        # Airflow guards `execute`: it warns of one within another, as of a call outside of a task. Decorators of the
-        # user's are below its own.
-        guarded = super().execute.__func__  # type: ignore[attr-defined]
-        execute = getattr(guarded, "__wrapped__", guarded)
-        return self._in_session(context, lambda: execute(self, context))
 
     def complete(self, context: Context, event: Mapping[str, Any]) -> None:
         """Go on with a job that a trigger waits for: its driver has ended, or a RUNNING event is due.
@@ -165,83 +108,25 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         # Also where lineage was turned off meanwhile: the stock operator does not know how to go on.
         self._in_session(context, go_on, is_deferred=True)
 
-    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
-        """Go on as every operator does; a subclass that has deferred itself may submit its job only now."""
-        resume = partial(super().resume_execution, next_method, next_kwargs, context)
-        # The last is no method: Airflow fails the task, because its trigger has failed.
-        if next_method in {"execute", "complete", "__fail__"}:
-            return resume()
-        return self._in_session(context, resume, is_resumed=True)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Copy as every operator does; what runs is of this object, and cannot be copied."""
-        memo |= {id(one): one for one in (self._session, self._task_instance)}
-        return super().__deepcopy__(memo)
-
-    def _in_session(
-        self, context: Context, run: Callable[[], object], *, is_resumed: bool = False, is_deferred: bool = False
-    ) -> object:
-        from spark_lineage.settings.places import TaskSettings
-        from spark_lineage.task.session import LineageSession
-
-        task = TaskSettings(self._lineage_arguments, self._conn_id)
-        self._is_stock = not is_deferred and task.is_off()
-        if self._is_stock:
-            self._session = None
-            return run()
-        # A hook of a former execution of this object would go on with that execution's session.
-        self._hook = None
-        self._began = time.time()
-        self._has_looked = False
-        self._session = LineageSession.opened(
-            task,
-            self.log,
-            # Providers before 6.1 cannot re-attach, and have no such key.
-            external_id_key=getattr(self, "external_id_key", "spark_job_id"),
-            context=context,
-            is_resumed=is_resumed,
-        )
-        if self._session is None:
-            return run()
-        with self._session:
-            try:
-                return run()
-            except (Exception, TaskDeferred):
-                raise
-            except BaseException as error:
-                # A timeout: what still runs would write after its lineage was collected.
-                self._session.kill(type(error).__name__, super().on_kill)
-                raise
+    def _in_session(self, context: Context, run: Callable[[], object], **how: bool) -> object:
+        self._began, self._has_looked = time.time(), False
+        return super()._in_session(context, run, **how)
 
     def _defer(self, external_id: str) -> None:
         """Have a trigger wait for the driver, where that can be."""
+        from spark_lineage.adapters.cluster import launch_of
         from spark_lineage.triggers.spark_application import SparkApplicationTrigger
 
         session, hook = self._session, self._hook
         if session is None or hook is None:
             return
-        kept = session.kept(hook, external_id) | {"began": self._began, "has_looked": self._has_looked}
+        kept = session.kept(launch_of(hook, self._conn_id, external_id))
+        kept |= {"began": self._began, "has_looked": self._has_looked}
         seconds = max(_LEAST_POLL_SECONDS, self._status_poll_interval)
         limit = self.execution_timeout
         deadline = None if limit is None else self._began + limit.total_seconds()
         trigger = SparkApplicationTrigger(kept, seconds, deadline, session.next_look)
         self.defer(trigger=trigger, method_name="complete")
-
-    @property
-    def _lineage_arguments(self) -> dict[str, Any]:
-        from spark_lineage.settings import ARGUMENTS
-
-        return {name: getattr(self, name) for name in ARGUMENTS}
-
-    @property
-    def has_session(self) -> bool:
-        """Whether this object has executed, in this process."""
-        return self._session is not None
-
-    @property
-    def lineage_links(self) -> dict[str, str]:
-        """The URLs of the links that this object has learnt when it executed, by XCom key."""
-        return self._session.links if self._session is not None else {}
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
         """Wait for the driver as ``SparkSubmitOperator`` does, also for that of an earlier try, or have it waited for.
@@ -267,50 +152,12 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         if self._session is not None and self._session.is_killed:
             raise AirflowException(_KILLED)
 
-    def _get_hook(self) -> SparkSubmitHook:
-        hook = super()._get_hook()
-        return self._session.attach(self, hook) if self._session is not None else hook
-
     def on_kill(self) -> None:
         """Kill the job as ``SparkSubmitOperator`` does, with all its processes here, and say so in the lineage.
 
         :raises AirflowException: within the handler of a signal, where the task waits for a driver that runs elsewhere:
             it may be half a minute until the provider looks at it again, and the process is killed before that
         """
-        if self._session is None:
-            super().on_kill()
-            return
-        self._session.kill("on_kill", super().on_kill)
-        if self._waits_in == threading.get_ident():
+        super().on_kill()
+        if self._session is not None and self._waits_in == threading.get_ident():
             raise AirflowException(_KILLED)
-
-    def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
-        """Render as every operator does, and keep the task instance: Airflow does not pass it when the run begins."""
-        # Airflow forks for START after this: what is imported before is imported once.
-        import spark_lineage.task.session  # noqa: F401
-
-        self._task_instance = context.get("ti")
-        super().render_template_fields(context, jinja_env)
-
-    def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
-        """Return what the last successful run named, so that the job keeps a graph while it runs."""
-        from spark_lineage.task.last_end import lineage_at_start
-
-        return lineage_at_start(
-            self, self._lineage_arguments, self._conn_id, self.log, task_instance=self._task_instance
-        )
-
-    def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any]:  # noqa: ARG002
-        """Return what ``execute`` merged; the OpenLineage provider warns of an operator that returns nothing."""
-        from airflow.providers.openlineage.extractors import OperatorLineage
-
-        if self._is_stock:
-            from spark_lineage.task.last_end import lineage_of_stock
-
-            return lineage_of_stock(self)
-        merged = self._session.operator_lineage if self._session is not None else None
-        return merged if merged is not None else OperatorLineage()
-
-    def get_openlineage_facets_on_failure(self, task_instance: object) -> OperatorLineage[Any, Any]:
-        """Return the same after a failure: what was read, what had been finished, and what was tried in vain."""
-        return self.get_openlineage_facets_on_complete(task_instance)

@@ -1,4 +1,4 @@
-"""A cluster policy that gives the tasks of ``SparkSubmitOperator`` lineage, without a change to their DAGs.
+"""A cluster policy that gives the tasks of Spark operators lineage, without a change to their DAGs.
 
 One line in ``airflow_local_settings.py``: ``from spark_lineage.policy import task_policy``. Every process of Airflow
 imports that file: at its top, this module imports the standard library alone.
@@ -13,87 +13,105 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from importlib import import_module
 from inspect import unwrap
 from types import new_class
-from typing import Any
+from typing import Any, NamedTuple
 
 log = logging.getLogger(__name__)
 
-_STOCK = "airflow.providers.apache.spark.operators.spark_submit"
+
+class Kind(NamedTuple):
+    """A stock operator, that with lineage, and the connection that its tasks have by default."""
+
+    stock: Any
+    ours: Any
+    conn_id: str
+
+
+_STOCK = "airflow.providers.apache.spark.operators"
+_OURS = "spark_lineage.operators"
+_KINDS = (
+    (f"{_STOCK}.spark_submit", "SparkSubmitOperator", "spark_default"),
+    (f"{_STOCK}.spark_sql", "SparkSqlOperator", "spark_sql_default"),
+)
 
 
 def task_policy(task: Any) -> None:
-    """Give a task lineage, if its operator is a ``SparkSubmitOperator`` and ``policy_rules`` do not exclude it.
+    """Give a task lineage, if it is of a kind that can have it, and ``policy_rules`` do not exclude it.
+
+    These are ``SparkSubmitOperator`` and ``SparkSqlOperator``.
 
     Airflow calls it for each task of a parsed DAG, in the DAG processor and on the worker. A task stays as it is if it
     has lineage already, or if something goes wrong.
 
     :param task: an operator, or a ``MappedOperator``
     """
-    # A DAG file that has not imported it has no such task.
-    stock = sys.modules.get(_STOCK)
     try:
-        if stock is None or not issubclass(task.operator_class, stock.SparkSubmitOperator):
+        kind = _kind_of(task.operator_class)
+        if kind is None:
             return
-        if (made := with_lineage(task.operator_class)) is not None and _is_wanted(task):
-            _convert(task, made)
+        if (made := with_lineage(task.operator_class)) is not None and _is_wanted(task, kind):
+            _convert(task, made, kind)
     except Exception as error:
         log.warning("The task %s is left without lineage: %s", getattr(task, "task_id", task), error)
         log.debug("The task is left without lineage, because:", exc_info=True)
 
 
 @lru_cache(maxsize=256)
-def with_lineage(operator: type[Any]) -> type[Any] | None:
+def with_lineage(operator: Any) -> type[Any] | None:
     """Return a subclass of an operator that has lineage; None where it has some already, or refuses it.
 
-    In its method resolution order ``LineageSparkSubmitOperator`` comes before the operator, and calls ``super()``
+    In its method resolution order our operator of its kind comes before the operator, and calls ``super()``
     wherever it overrides a method. So the user's ``execute``, ``on_kill`` and ``_get_hook`` run within the lineage
-    session, as those of ``SparkSubmitOperator`` do; replacing methods of the stock class would reach each task of the
+    session, as those of the stock operator do; replacing methods of the stock class would reach each task of the
     process, and miss the methods that subclasses override. The name stays the user's: it selects tasks in the UI and
     in settings.
 
-    A class refuses by ``lineage_enabled = False``, and by any other attribute or argument of a name that
-    ``LineageSparkSubmitOperator`` adds to the stock operator, such as ``get_openlineage_facets_on_complete``.
+    A class refuses by ``lineage_enabled = False``, and by any other attribute or argument of a name that ours adds to
+    the stock operator, such as ``get_openlineage_facets_on_complete``.
     """
-    from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator as Ours
-
-    if issubclass(operator, Ours):
+    kind = _kind_of(operator)
+    if kind is None or issubclass(operator, kind.ours):
         return None
-    own = [one for one in operator.__mro__ if one not in Ours.__mro__]
+    ours = kind.ours
+    own = [one for one in operator.__mro__ if one not in ours.__mro__]
     names = {name for one in own for name in (*vars(one), *_parameters(one))}
-    if taken := names & _own_names():
+    if taken := names & _own_names(kind):
         log.info("%s has no lineage by the policy: it has %s of its own", operator.__name__, ", ".join(sorted(taken)))
         return None
     # What the operator has taken out of the stock operator's stays as the DAG says it.
-    others = {*sys.modules[_STOCK].SparkSubmitOperator.template_fields, *operator.template_fields}
-    added = [name for name in Ours.template_fields if name not in others]
+    others = {*kind.stock.template_fields, *operator.template_fields}
+    added = [name for name in ours.template_fields if name not in others]
     namespace = {
         **{name: getattr(operator, name) for name in ("__module__", "__qualname__", "__doc__")},
         "template_fields": (*operator.template_fields, *added, "lineage_by"),
-        "operator_extra_links": (*operator.operator_extra_links, *Ours.operator_extra_links),
+        "operator_extra_links": (*operator.operator_extra_links, *ours.operator_extra_links),
         # What the rendered task shows.
         "lineage_by": __name__,
     }
     meta: Any = type(operator)
     made: type[Any] = new_class(
-        operator.__name__, (operator,), {"metaclass": _metaclass(meta)}, lambda body: body.update(namespace)
+        operator.__name__, (operator,), {"metaclass": _metaclass(meta, ours)}, lambda body: body.update(namespace)
     )
     return made
 
 
 @lru_cache(maxsize=8)
-def _metaclass(meta: Any) -> type[Any]:
+def _metaclass(meta: Any, ours: Any) -> type[Any]:
     """Return the metaclass of classes with lineage, whose operators have this one.
 
     The operator is their only base: Python lets an object change its class only for one of the same layout, and
     with a second base the layout would differ from that of an operator that begins with a mixin.
+
+    :param ours: the operator with lineage: it comes first, with those of its bases that the user's operator has not
     """
-    from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator as Ours
 
     class WithLineage(meta):  # type: ignore[misc]
         def mro(self) -> list[type[Any]]:
             made, *others = super().mro()
-            return [made, Ours, *(one for one in others if one is not Ours)]
+            added = [one for one in ours.__mro__ if one not in others]
+            return [made, *added, *others]
 
     # Of the module of its operator: elsewhere, such as in the environment of a PythonVirtualenvOperator that gets the
     # whole DAG, this package may be missing. Copies within a process keep the class.
@@ -101,13 +119,22 @@ def _metaclass(meta: Any) -> type[Any]:
     return WithLineage
 
 
-@lru_cache(maxsize=1)
-def _own_names() -> frozenset[str]:
-    """The names of attributes and arguments that ``LineageSparkSubmitOperator`` has beyond the stock operator."""
-    from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator as Ours
+@lru_cache(maxsize=256)
+def _kind_of(operator: Any) -> Kind | None:
+    """Return the kind of an operator; None where it has no lineage, or no DAG file has imported such an operator."""
+    for module, name, conn_id in _KINDS:
+        if (loaded := sys.modules.get(module)) is not None and issubclass(operator, stock := getattr(loaded, name)):
+            ours = import_module(f"{_OURS}.lineage_{module.rpartition('.')[2]}")
+            return Kind(stock, getattr(ours, f"Lineage{name}"), conn_id)
+    return None
 
-    stock = set(dir(sys.modules[_STOCK].SparkSubmitOperator))
-    return frozenset({*vars(Ours), *_parameters(Ours)} - stock - {"self", "kwargs"})
+
+@lru_cache(maxsize=8)
+def _own_names(kind: Kind) -> frozenset[str]:
+    """The names of attributes and arguments that our operator has beyond the stock operator."""
+    added = [one for one in kind.ours.__mro__ if one not in kind.stock.__mro__]
+    names = {name for one in added for name in (*vars(one), *_parameters(one))}
+    return frozenset(names - set(dir(kind.stock)) - {"self", "kwargs"})
 
 
 def _parameters(operator: type[Any]) -> Iterable[str]:
@@ -116,22 +143,24 @@ def _parameters(operator: type[Any]) -> Iterable[str]:
     return () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def _convert(task: Any, made: type[Any]) -> None:
+def _convert(task: Any, made: type[Any], kind: Kind) -> None:
     from spark_lineage.settings import ARGUMENTS
 
+    names = _own_names(kind)
     # A stock task does not defer, whatever the default of the installation is.
+    settled = {"deferrable": False} if "deferrable" in names else {}
     if (arguments := getattr(task, "partial_kwargs", None)) is not None:
-        arguments["deferrable"] = False
+        arguments |= settled
         task.template_fields, task.operator_extra_links = made.template_fields, made.operator_extra_links
         task.operator_class = made
-    elif taken := _own_names() & vars(task).keys():
+    elif taken := names & vars(task).keys():
         log.info("%s has no lineage by the policy: it has %s of its own", task.task_id, ", ".join(sorted(taken)))
     else:
-        vars(task).update(dict.fromkeys(ARGUMENTS), deferrable=False)
+        vars(task).update(dict.fromkeys(ARGUMENTS), **settled)
         task.__class__ = made
 
 
-def _is_wanted(task: Any) -> bool:
+def _is_wanted(task: Any, kind: Kind) -> bool:
     from airflow.providers.common.compat.sdk import conf
 
     rules = _rules(conf.get("spark_lineage", "policy_rules", fallback=""))
@@ -139,7 +168,7 @@ def _is_wanted(task: Any) -> bool:
         return True
     given: Mapping[str, Any] = getattr(task, "partial_kwargs", None) or vars(task)
     defaults = getattr(task.dag, "default_args", None) or {}
-    conn_id = given.get("_conn_id") or given.get("conn_id") or defaults.get("conn_id") or "spark_default"
+    conn_id = given.get("_conn_id") or given.get("conn_id") or defaults.get("conn_id") or kind.conn_id
     known = {"dag": [task.dag_id], "tag": task.dag.tags or (), "pool": [task.pool], "conn": [conn_id]}
 
     def fits(rule: str) -> bool:

@@ -8,27 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from spark_lineage.adapters.spark_submit import is_yarn_cluster, master_of
+from spark_lineage.adapters.spark_submit import environment, is_yarn_cluster, master_of
 from spark_lineage.launch.driver import Driver
-from spark_lineage.launch.launch import STORE_KEY, Launch, store_launch, stored_launch
+from spark_lineage.launch.launch import STORE_KEY, Launch, store_launch, stored_launch, without_login
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.sources import Sources
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.log import Guard
-    from spark_lineage.settings.places import Places
+    from spark_lineage.adapters.adapter import AdaptedTask
 
 
-def follow_driver(operator: Any, hook: Any, places: Places, *, store: Any, external_id_key: str, guard: Guard) -> None:
+def follow_driver(operator: Any, hook: Any, task: AdaptedTask) -> None:
     """Have the Spark provider follow an application of YARN or a pod of Kubernetes.
 
     ``track_on_yarn`` and ``follow_pod`` say which faults of it that works around.
-
-    :param store: Airflow's task state store; None where there is none
-    :param external_id_key: by which the provider keeps the id of the job there
     """
+    places, store, external_id_key, guard = task.places, task.store, task.external_id_key, task.guard
     if getattr(operator, "deferrable", False) and not waits_elsewhere(operator, hook):
         guard.log.warning("deferrable has no effect: the driver runs on the worker, or no server reports its end.")
 
@@ -69,6 +66,14 @@ def waits_elsewhere(operator: Any, hook: Any) -> bool:
         operator._track_driver_via_k8s_api = hook._track_driver_via_k8s_api = True
         return hasattr(operator, "poll_until_complete")
     return bool(is_yarn_cluster(hook) or hook._should_track_driver_status)
+
+
+def launch_of(hook: Any, conn_id: str, external_id: str) -> Launch:
+    """Return what is known of a driver in a cluster, by which another process finds it again."""
+    master = master_of(hook)
+    yarn_urls = resource_managers(environment(hook)) if master.startswith("yarn") else ()
+    known = Launch("", "", conn_id=conn_id, master=without_login(master), deploy_mode="cluster")
+    return structs.replace(known, external_id=external_id, yarn_urls=yarn_urls)
 
 
 def follow_job(hook: Any, external_id: str) -> None:

@@ -17,6 +17,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from spark_lineage.launch.driver import Driver
+from spark_lineage.launch.retention import APPLICATION
 from spark_lineage.secrets.redacted_event import without_controls
 from spark_lineage.secrets.redaction import redact, redact_command, redact_error, redact_name, redact_value
 from spark_lineage.secrets.secret_keys import MASK, Prefilter
@@ -74,6 +76,17 @@ _READ_BY_HOOK = re.compile(
     r"|application ID spark-\w+|spark-app-selector -> spark-[a-z0-9]+, |[eE]xit code: \d+)"
 )
 _may_be_read_by_hook = Prefilter("application_|driver|spark-app-selector|xit code: ")
+_UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
+# What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
+_APPLICATION_ID = re.compile(
+    r"Connected to Spark cluster with app ID (app-[\w-]+)"
+    r"|Submitted application (application_\d+_\d+)"
+    r"|spark-app-selector -> (spark-\w+)|application ID (spark-\w+) and submission ID"
+    # Of spark-sql, once it is ready.
+    r"|Spark master: \S+, Application Id: ([\w-]+)"
+)
+# Of Spark's EventLogFileWriter: `file:/logs/local-1`, or a part, `file:/logs/eventlog_v2_local-1/events_1_local-1`.
+_EVENT_LOG = re.compile(r"EventLogFiles?Writer: Logging events to file:(/.*)/")
 
 
 def in_bursts(lines: Iterator[str], pipe: Any) -> Iterator[str]:
@@ -260,6 +273,32 @@ class LineRedaction:
             parts = _READ_BY_HOOK.split(line)
             return "".join(part if index % 2 else redact_name(part) for index, part in enumerate(parts))
         return masked
+
+
+class DriverOutput:
+    """Reads what a driver prints, masks its secrets, and keeps what may explain its end."""
+
+    def __init__(self) -> None:
+        self.error = DriverError()
+        self.redact = LineRedaction()
+        self.host = "127.0.0.1"
+        """Where Spark binds its UI (``org.apache.spark.ui.JettyUtils``)."""
+
+    def read(self, line: str, driver: Driver) -> bool:
+        """Take the next line, note what it says of the driver, and return whether that is new."""
+        self.error.feed(line)
+        is_news = False
+        if port := _UI_PORT.search(line):
+            driver.ui_address, is_news = f"http://{self.host}:{port[1]}", True
+        # All that it may match has "pp" in it, which is found faster.
+        if driver.application_id is None and "pp" in line and (found := _APPLICATION_ID.search(line)):
+            driver.application_id, is_news = next(group for group in found.groups() if group), True
+        if "Logging events" in line:
+            logged = APPLICATION.findall(line.rpartition("/")[2])
+            driver.logged_ids = tuple(dict.fromkeys((*driver.logged_ids, *logged)))
+            if found := _EVENT_LOG.search(line):
+                driver.event_logs = tuple(dict.fromkeys((*driver.event_logs, found[1])))
+        return is_news
 
 
 class RedactedLog:

@@ -1,53 +1,29 @@
-"""The one module over the Spark provider's hook and operator: what they submit, spark-submit's arguments, and its log.
-
-No other module uses their private names (provider 6.3).
-"""
+"""``SparkSubmitOperator`` and its hook: what they submit, spark-submit's arguments, and its log (provider 6.3)."""
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import os
-import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Self
 
-from spark_lineage.adapters.driver_output import DriverError, LineRedaction, RedactedLog, in_bursts
+from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
+from spark_lineage.adapters.driver_output import RedactedLog, in_bursts
 from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
-from spark_lineage.launch.driver import Driver
-from spark_lineage.launch.retention import APPLICATION
 from spark_lineage.secrets.redaction import redact, redact_command, remember_values
+from spark_lineage.watch.endpoints import unknown_seconds
 
-_UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
-# What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
-_APPLICATION_ID = re.compile(
-    r"Connected to Spark cluster with app ID (app-[\w-]+)"
-    r"|Submitted application (application_\d+_\d+)"
-    r"|spark-app-selector -> (spark-\w+)|application ID (spark-\w+) and submission ID"
-)
-# Of Spark's EventLogFileWriter: `file:/logs/local-1`, or a part, `file:/logs/eventlog_v2_local-1/events_1_local-1`.
-_EVENT_LOG = re.compile(r"EventLogFiles?Writer: Logging events to file:(/.*)/")
 _FLAGS = ("jars", "driver_class_path", "packages", "py_files")
-# From asking the processes of a killed job to end until they are killed.
-_GRACE_SECONDS = 1.0
-# What differs from run to run in Airflow's templates; what a user chooses (`params`, `var`, `dag_run.conf`) does not.
-_OF_THE_RUN = re.compile(
-    r"\b(?:ds|ts|dag_run(?!\.conf)|run_id|ti|task_instance|task_instance_key_str|logical_date|execution_date|macros"
-    r"|\w*data_interval\w*|(?:ds|ts|prev|next|yesterday|tomorrow)_\w+|triggering_\w+|inlet_events|outlet_events)\b"
-)
-_TEMPLATE = re.compile(r"\{[{%]")
 _CURL = "/usr/bin/curl"
 # Prints an answer as curl does: of the URL, to the method. Of too many failures the hook would make an end.
 _ASK = """
@@ -61,57 +37,23 @@ except OSError as error:
     print(error)
     sys.exit(method == "POST")
 """
-# Larger programs are known by their size.
-_MAX_PROGRAM_BYTES = 32 * 1024 * 1024
-
-
-class Observer(Protocol):
-    """Learns what an adapter sees of its job; called by the task's own thread."""
-
-    def started(self, process_id: int) -> None:
-        """Learn that spark-submit runs."""
-
-    def learnt(self) -> None:
-        """Learn that the log has said something new of the driver."""
-
-    def submitted(self, external_id: str) -> None:
-        """Learn the id by which the provider finds the running job again."""
-
-    def waiting(self) -> None:
-        """Learn that the task still waits; called often."""
-
-    @property
-    def has_finished(self) -> bool:
-        """Whether the driver was seen to succeed where it runs."""
 
 
 @dataclass(eq=False)
-class SparkSubmitAdapter:
-    """Stands between a session and the hook of one task, which is changed in place; without lineage there is none.
+class SparkSubmitAdapter(OperatorAdapter):
+    """Adapts the hook of spark-submit.
 
     Upstream faults (6.3) besides those of single methods: a killed job may leave its Python driver running
     (``end_processes``), one that is killed before ``Popen`` is submitted all the same (``_submit``, ``_process_log``),
     and values of secret keys are printed from their first space on (``_mask``).
 
-    :param before_submit: called once, right before spark-submit is started; returns who observes the job, if anybody
-    :param is_killed: whether the task is being killed: then nothing is submitted any more
     :param unknown_seconds: for how long nobody may know what a remote driver does
     """
 
-    hook: Any
-    before_submit: Callable[[], Observer | None]
-    is_killed: Callable[[], bool]
     unknown_seconds: float = 600.0
-    observer: Observer | None = None
-    driver: Driver = field(default_factory=Driver)
-    error: DriverError = field(default_factory=DriverError)
-    """Why the driver failed, by what it has printed."""
-    launch_id: str = ""
-    """Marks all processes of a driver on this machine, by which they are ended; none where it is empty."""
 
     def __post_init__(self) -> None:
         hook = self.hook
-        self._redact_line = LineRedaction()
         self._application = ""
         self._driver_env: Mapping[str, str] = {}
         self._added: frozenset[str] = frozenset()
@@ -134,6 +76,17 @@ class SparkSubmitAdapter:
                 vars(hook)[name] = partial(ask, getattr(hook, name))
         vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log)
         vars(hook).update(_mask_cmd=self._mask, _build_spark_submit_command=self._build)
+
+    @classmethod
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:
+        """Attach to a hook, and have the Spark provider follow a driver that runs in a cluster."""
+        with task.guard("The Spark provider alone follows the driver", can_fail=False):
+            if is_followed(operator, hook):
+                from spark_lineage.adapters.cluster import follow_driver
+
+                follow_driver(operator, hook, task)
+        seconds = unknown_seconds(task.places.extra)
+        return cls(hook, task.before_submit, task.is_killed, unknown_seconds=seconds)
 
     @property
     def submitter(self) -> Submitter:
@@ -159,11 +112,15 @@ class SparkSubmitAdapter:
             **{name: getattr(hook, f"_{name}") for name in _FLAGS},
         )
 
-    def tag(self, launch_id: str, tags: str) -> None:
-        """Tag the YARN application with the launch's id, beside the tags of the user, separated by commas."""
-        self.hook._conf = {**self.hook._conf, "spark.yarn.tags": ",".join(filter(None, (tags, launch_id)))}
+    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
+        """Mark the processes on this machine, and tag the YARN application, beside the tags of the user."""
+        is_on_yarn = master_of(self.hook).startswith("yarn")
+        if deploy_mode == "client" or is_on_yarn:
+            self.launch_id = launch_id
+        if deploy_mode == "cluster" and is_on_yarn:
+            self.hook._conf = {**self.hook._conf, "spark.yarn.tags": ",".join(filter(None, (tags, launch_id)))}
 
-    def take(self, prepared: Prepared) -> None:
+    def inject(self, prepared: Prepared) -> None:
         """Pass what was prepared to spark-submit."""
         hook, arguments = self.hook, prepared.arguments
         if prepared.deploy_mode == "client":
@@ -194,11 +151,6 @@ class SparkSubmitAdapter:
         process: subprocess.Popen[str] | None = self.hook._submit_sp
         return process is not None and process.returncode is not None
 
-    def end_processes(self) -> None:
-        """End what is left on this machine of a job that was killed, within about a second."""
-        if self.launch_id:
-            end_processes(self.launch_id, _GRACE_SECONDS)
-
     def remember_secrets(self) -> None:
         """Learn the secrets of the job: whoever prints one of them later prints it without its key."""
         remember_values(self.submitter.env)
@@ -215,6 +167,7 @@ class SparkSubmitAdapter:
         if self.is_killed():
             raise RuntimeError("the task was killed before its job was submitted")
         self._mark(kwargs)
+        self.output.host = self.submitter.env.get("SPARK_LOCAL_IP") or self.output.host
         try:
             return self._original_submit(application, **kwargs)
         except Exception:
@@ -232,17 +185,17 @@ class SparkSubmitAdapter:
                 # A Python driver may not see that its JVM is gone, and would go on as long as it likes. What the
                 # program leaves behind besides is its own affair.
                 program = [application, *map(str, self.hook._application_args or ())]
-                end_processes(self.launch_id, _GRACE_SECONDS, program=program)
+                end_processes(self.launch_id, GRACE_SECONDS, program=program)
 
     def _end_driver(self) -> None:
         """End a driver in client mode that still runs."""
         process: subprocess.Popen[str] | None = self.hook._submit_sp
         if process is not None and process.poll() is None and self._deploy_mode({}) == "client":
             self._log.warning("The task fails while its driver still runs: the driver is ended.")
-            end_processes(self.launch_id, _GRACE_SECONDS)
+            end_processes(self.launch_id, GRACE_SECONDS)
             # The error that ends the task is told, not that of its driver.
             with suppress(subprocess.TimeoutExpired):
-                process.wait(_GRACE_SECONDS)
+                process.wait(GRACE_SECONDS)
 
     def _mark(self, popen: dict[str, Any]) -> None:
         if not self.launch_id:
@@ -271,30 +224,11 @@ class SparkSubmitAdapter:
         self._original_log(self._tapped(in_bursts(lines, process.stdout)))
 
     def _tapped(self, lines: Iterator[Any]) -> Iterator[str]:
-        driver = self.driver
         for line in lines:
-            self.error.feed(line)
-            is_news = False
-            if port := _UI_PORT.search(line):
-                # Where Spark binds its UI (org.apache.spark.ui.JettyUtils).
-                host = environment(self.hook).get("SPARK_LOCAL_IP") or "127.0.0.1"
-                driver.ui_address, is_news = f"http://{host}:{port[1]}", True
-            # All that it may match has "app" in it, which is found faster.
-            if driver.application_id is None and "app" in line and (found := _APPLICATION_ID.search(line)):
-                driver.application_id, is_news = next(group for group in found.groups() if group), True
-            if "Logging events" in line:
-                logged = APPLICATION.findall(line.rpartition("/")[2])
-                driver.logged_ids = tuple(dict.fromkeys((*driver.logged_ids, *logged)))
-                if found := _EVENT_LOG.search(line):
-                    driver.event_logs = tuple(dict.fromkeys((*driver.event_logs, found[1])))
-            if self.observer is not None:
-                if is_news:
-                    self.observer.learnt()
-                self.observer.waiting()
-            masked = self._redact_line(line)
+            masked = self.observe(line)
             self._log.masked_line = masked.strip()
             yield masked
-            if driver.driver_id is None:
+            if self.driver.driver_id is None:
                 self._learn_external_id()
 
     def _status_of_driver(self, process: Callable[[Iterator[Any]], None], lines: Iterator[Any]) -> None:
@@ -412,47 +346,3 @@ def is_yarn_cluster(hook: Any) -> bool:
 def environment(hook: Any) -> dict[str, str]:
     """Return the environment of spark-submit."""
     return {**os.environ, **{key: str(value) for key, value in (hook._env_vars or {}).items()}}
-
-
-def submission_digest(task: Any) -> str:
-    """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
-
-    A template that differs in each run counts by its text, others by their rendered value.
-    """
-    # What runs is a copy of what the DAG has, rendered; of a mapped task there is no other.
-    dag = getattr(task, "dag", None)
-    of_dag = dag.task_dict.get(task.task_id) if dag is not None else None
-    original = of_dag if type(of_dag) is type(task) else task
-    submitted = {
-        name: _identity(getattr(original, name, None), getattr(task, name, None)) for name in task.template_fields
-    }
-    # The only argument that decides what is run, and is no template.
-    submitted["java_class"] = str(getattr(task, "_java_class", None))
-    submitted["program"] = _program(str(getattr(task, "application", None) or ""))
-    # What JSON has not is known by its type: the text of an object may hold its address.
-    text = json.dumps(submitted, sort_keys=True, default=lambda value: type(value).__qualname__)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _identity(original: Any, rendered: Any) -> Any:
-    if isinstance(original, str):
-        is_chosen = _TEMPLATE.search(original) and not _OF_THE_RUN.search(original)
-        return rendered if is_chosen and isinstance(rendered, str) else original
-    if isinstance(original, Mapping):
-        by_key = rendered if isinstance(rendered, Mapping) else {}
-        return {str(key): _identity(value, by_key.get(key)) for key, value in original.items()}
-    if isinstance(original, list | tuple):
-        is_alike = isinstance(rendered, list | tuple) and len(rendered) == len(original)
-        return [_identity(one, other) for one, other in zip(original, rendered if is_alike else original, strict=True)]
-    return original
-
-
-def _program(application: str) -> str:
-    path = Path(application)
-    try:
-        if path.stat().st_size > _MAX_PROGRAM_BYTES:
-            return str(path.stat().st_size)
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except (OSError, ValueError):
-        # It is elsewhere; its name is among the arguments.
-        return ""

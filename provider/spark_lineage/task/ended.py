@@ -128,19 +128,19 @@ def _conclude(running: Running, error: BaseException | None) -> tuple[TaskState,
 
 def _reason(running: Running, state: TaskState, error: BaseException | None) -> str:
     """Return why the driver failed, or was killed; empty where it succeeded."""
-    kill, driver, output = running.prepared.kill, running.submission.driver, running.prepared.adapter.error
+    kill, driver, adapter = running.prepared.kill, running.submission.driver, running.prepared.adapter
     is_client = running.launch.deploy_mode == "client"
     if kill.is_asked:
         return f"killed by Airflow ({kill.why})"
     if driver.process_id is None and is_client and error is not None:
-        # spark-submit could not be started.
+        # Its process could not be started.
         return str(error)
     if state == "COMPLETE":
         return ""
-    reason = output.explain(driver.exit_code) if is_client else running.submission.monitor.driver_error
+    reason = adapter.explain() if is_client else running.submission.monitor.driver_error
     if not reason and driver.exit_code:
         # What was not submitted, or whose end spark-submit has waited for.
-        reason = output.explain(driver.exit_code)
+        reason = adapter.explain()
     if not is_client:
         with running.guard("The end of the driver's log is not shown", can_fail=False):
             reason = _shown_log(running, reason)

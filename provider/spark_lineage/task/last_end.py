@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from spark_lineage.adapters.spark_submit import submission_digest
+from spark_lineage.adapters.submission_digest import submission_digest
 from spark_lineage.deliver.stored_event import made
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, read_small, replace_private

@@ -34,7 +34,7 @@ from spark_lineage.watch.sources import Sources
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.adapters.spark_submit import SparkSubmitAdapter
+    from spark_lineage.adapters.adapter import OperatorAdapter
     from spark_lineage.launch.bounded_run import Kill
     from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.settings import Settings
@@ -53,15 +53,15 @@ _PARENT_JOB = "spark.openlineage.parentJobName"
 
 @dataclass(eq=False)
 class Prepared:
-    """A task with its settings and its operator's hook. One of the methods makes it ``Running``.
+    """A task with its settings and the adapter of its operator. One of the methods makes it ``Running``.
 
-    :param external_id_key: by which the Spark provider stores the id of the job
+    :param external_id_key: by which the provider of the operator stores the id of the job
     :param started: when the task began, aware
     """
 
     context: Context
     task: TaskSettings
-    adapter: SparkSubmitAdapter
+    adapter: OperatorAdapter
     events: TaskEvents
     links: TaskLinks
     kill: Kill
@@ -182,10 +182,7 @@ class Prepared:
 
             servers = {"webhdfs_urls": name_nodes(env, event_log), "history_url": history_server(env, properties)}
             servers["yarn_urls"] = resource_managers(env) if is_of_yarn else ()
-        if is_of_yarn and deploy_mode == "cluster":
-            adapter.tag(lineage.application_run_id, properties.get("spark.yarn.tags", ""))
-        if deploy_mode == "client" or is_of_yarn:
-            adapter.launch_id = lineage.application_run_id
+        adapter.mark(lineage.application_run_id, deploy_mode, properties.get("spark.yarn.tags", ""))
         launch = Launch(
             directory=str(Path(lineage.events_file).parent),
             application_run_id=lineage.application_run_id,
@@ -222,7 +219,7 @@ class Prepared:
             ),
             guard=self.guard,
         )
-        self.adapter.take(injection.prepared)
+        self.adapter.inject(injection.prepared)
         # What a driver leaves in a container of YARN is removed.
         is_in_container = launch.deploy_mode == "cluster" and launch.master.startswith("yarn")
         if is_in_container and not (injection.has_event_log or launch.events_from or settings.lineage_dir):

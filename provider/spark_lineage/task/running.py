@@ -157,16 +157,16 @@ class Running:
         with self.guard("A retry will not find the lineage of this job", can_fail=False):
             store_launch(self.prepared.store, self.launch)
 
-    # What the adapter calls in the task's own thread (``spark_submit.Observer``).
+    # What the adapter calls in the task's own thread (``adapters.adapter.Observer``).
 
     def started(self, process_id: int) -> None:
-        """Learn that spark-submit runs."""
+        """Learn that the process of the job runs on this machine."""
         self.keep(process_id=process_id)
         if self.launch.deploy_mode == "client":
             self.submission.monitor.submitted(f"{self.launch.host}:{process_id}")
 
     def submitted(self, external_id: str) -> None:
-        """Learn the id by which the Spark provider finds the running job again."""
+        """Learn the id by which the provider finds the running job again."""
         self.learnt()
         self.keep(external_id=external_id)
         self.submission.monitor.submitted(external_id)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from spark_lineage.adapters.spark_submit import SparkSubmitAdapter, environment, is_followed, master_of
+from spark_lineage.adapters.adapter import AdaptedTask, attach
 from spark_lineage.launch.bounded_run import (
     AFTER_KILLING_SECONDS,
     AFTER_READING_SECONDS,
@@ -25,7 +25,7 @@ from spark_lineage.launch.bounded_run import (
     BoundedRun,
     Kill,
 )
-from spark_lineage.launch.launch import Launch, storable, without_login
+from spark_lineage.launch.launch import Launch, storable
 from spark_lineage.launch.log import Guard, LineageRequiredError, Log
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import TaskLineage
@@ -36,10 +36,8 @@ from spark_lineage.task.links import TaskLinks
 from spark_lineage.task.prepared import Prepared
 from spark_lineage.task.running import Running
 from spark_lineage.task.task_events import TaskEvents
-from spark_lineage.watch.endpoints import unknown_seconds
 
 if TYPE_CHECKING:
-    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
@@ -55,7 +53,7 @@ class LineageSession:
     What was collected is in ``operator_lineage`` after the end, for the OpenLineage provider to ask for.
 
     :param task: the settled settings
-    :param external_id_key: by which the Spark provider stores the id of the job
+    :param external_id_key: by which the provider of the operator stores the id of the job
     :param is_resumed: whether the operator has deferred itself before: then it may have submitted its job, and sent its
         lineage
     """
@@ -96,31 +94,25 @@ class LineageSession:
         """Begin."""
         return self
 
-    def attach(self, operator: Any, hook: SparkSubmitHook) -> SparkSubmitHook:
+    def attach(self, operator: Any, hook: Any) -> Any:
         """Wrap the operator's hook."""
-        task, guard = self._task, self._guard
-        store = self._context.get("task_state_store")
-        with guard("The Spark provider alone follows the driver", can_fail=False):
-            if is_followed(operator, hook):
-                from spark_lineage.adapters.cluster import follow_driver
-
-                key = self._external_id_key
-                follow_driver(operator, hook, task.places, store=store, external_id_key=key, guard=guard)
-        with guard("The job runs without lineage"):
-            adapter = SparkSubmitAdapter(
-                hook,
+        with self._guard("The job runs without lineage"):
+            adapted = AdaptedTask(
                 before_submit=self._submit,
                 is_killed=lambda: self._kill.is_asked,
-                unknown_seconds=unknown_seconds(task.places.extra),
+                places=self._task.places,
+                store=self._context.get("task_state_store"),
+                external_id_key=self._external_id_key,
+                guard=self._guard,
             )
             self._prepared = Prepared(
                 self._context,
-                task,
-                adapter,
+                self._task,
+                attach(operator, hook, adapted),
                 self._events,
                 self._links,
                 self._kill,
-                guard,
+                self._guard,
                 self._external_id_key,
                 self._started,
             )
@@ -150,20 +142,18 @@ class LineageSession:
         if self._running is not None:
             self._begin()
 
-    def kept(self, hook: SparkSubmitHook, external_id: str) -> dict[str, Any]:
-        """Return what the process needs, as JSON, that resumes a task which is deferred."""
+    def kept(self, launch: Launch) -> dict[str, Any]:
+        """Return what the process needs, as JSON, that resumes a task which is deferred.
+
+        :param launch: what the operator knows of its driver
+        """
         self.polling()
         self._defers = True
-        master = master_of(hook)
-        launch = Launch("", "", conn_id=self._task.conn_id, master=without_login(master), deploy_mode="cluster")
         kept: dict[str, Any] = {"transitions": []}
         if self._running is not None:
-            launch, kept = self._running.launch, self._running.kept()
-        if not launch.yarn_urls and launch.master.startswith("yarn"):
-            from spark_lineage.settings.hadoop import resource_managers
-
-            launch = structs.replace(launch, yarn_urls=resource_managers(environment(hook)))
-        launch = structs.replace(launch, external_id=external_id)
+            ours, kept = self._running.launch, self._running.kept()
+            yarn_urls = ours.yarn_urls or launch.yarn_urls
+            launch = structs.replace(ours, external_id=launch.external_id, yarn_urls=yarn_urls)
         return {**kept, "launch": storable(launch), "links": self._links.urls}
 
     def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
@@ -202,7 +192,7 @@ class LineageSession:
         finally:
             if self._prepared is not None:
                 remaining = deadline.within(ANSWER_SECONDS, leaving=AFTER_READING_SECONDS)
-                _begun(self._prepared.adapter.end_processes).wait(remaining)
+                _begun(self._prepared.adapter.kill).wait(remaining)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

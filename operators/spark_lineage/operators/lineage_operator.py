@@ -1,0 +1,189 @@
+"""What all operators with lineage share: their arguments, and the session around what the stock operator does.
+
+Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import BaseOperator, TaskDeferred
+
+from spark_lineage.task.links import LINKS
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    from spark_lineage.task.session import LineageSession
+
+
+class LineageOperator(BaseOperator):
+    """Runs what the stock operator does within a lineage session; the first base of an operator, before the stock one.
+
+    ``LineageSparkSubmitOperator`` describes the arguments.
+    """
+
+    template_fields: Sequence[str] = ("lineage_dir", "openlineage_jar", "lineage_tags", "lineage_conn_id")
+    operator_extra_links = LINKS
+    # Of the stock operator.
+    _hook: Any
+    _conn_id: str
+    # Of the class, because the policy gives it to objects that another class has made.
+    _session: LineageSession | None = None
+    _is_stock = False
+    _task_instance: Any = None
+    _own_methods = frozenset({"execute", "__fail__"})
+    """What opens a session itself when a task is resumed by it, or is no method but the failure of a trigger."""
+
+    def __init__(
+        self,
+        *,
+        lineage_enabled: bool | None = None,
+        lineage_required: bool | str | None = None,
+        lineage_dir: str | None = None,
+        openlineage_jar: str | None = None,
+        lineage_tags: Mapping[str, str] | Sequence[str] | str | None = None,
+        retention_days: float | None = None,
+        poll_interval_seconds: float | None = None,
+        lineage_timeout: float | None = None,
+        event_log_from: str | None = None,
+        tracking_interval_seconds: float | None = None,
+        evidence: str | None = None,
+        granularity: str | None = None,
+        map_index_in_job_name: bool | None = None,
+        max_event_bytes: int | None = None,
+        emit_assets: bool | None = None,
+        lineage_listeners: Sequence[str] | str | None = None,
+        lineage_conn_id: str | Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.lineage_enabled = lineage_enabled
+        self.lineage_required = lineage_required
+        self.lineage_dir = lineage_dir
+        self.openlineage_jar = openlineage_jar
+        self.lineage_tags = lineage_tags
+        self.retention_days = retention_days
+        self.poll_interval_seconds = poll_interval_seconds
+        self.lineage_timeout = lineage_timeout
+        self.event_log_from = event_log_from
+        self.tracking_interval_seconds = tracking_interval_seconds
+        self.evidence = evidence
+        self.granularity = granularity
+        self.map_index_in_job_name = map_index_in_job_name
+        self.max_event_bytes = max_event_bytes
+        self.emit_assets = emit_assets
+        self.lineage_listeners = lineage_listeners
+        self.lineage_conn_id = lineage_conn_id
+
+    def execute(self, context: Context) -> Any:
+        """Run the job as the stock operator does, within a lineage session; what a subclass returns is kept."""
+        # Airflow guards `execute`: it warns of one within another, as of a call outside of a task. Decorators of the
+        # user's are below its own.
+        guarded = super().execute.__func__  # type: ignore[attr-defined]
+        execute = getattr(guarded, "__wrapped__", guarded)
+        return self._in_session(context, lambda: execute(self, context))
+
+    def on_kill(self) -> None:
+        """Kill the job as the stock operator does, with all its processes here, and note that in the lineage."""
+        if self._session is None:
+            super().on_kill()
+        else:
+            self._session.kill("on_kill", super().on_kill)
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Go on as every operator does; a subclass that has deferred itself may submit its job only now."""
+        resume = partial(super().resume_execution, next_method, next_kwargs, context)
+        return resume() if next_method in self._own_methods else self._in_session(context, resume, is_resumed=True)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Copy as every operator does; what runs is of this object, and cannot be copied."""
+        memo |= {id(one): one for one in (self._session, self._task_instance)}
+        return super().__deepcopy__(memo)
+
+    def _in_session(
+        self, context: Context, run: Callable[[], object], *, is_resumed: bool = False, is_deferred: bool = False
+    ) -> object:
+        from spark_lineage.settings.places import TaskSettings
+        from spark_lineage.task.session import LineageSession
+
+        task = TaskSettings(self._lineage_arguments, self._conn_id)
+        self._is_stock = not is_deferred and task.is_off()
+        if self._is_stock:
+            self._session = None
+            return run()
+        # A hook of a former execution of this object would go on with that execution's session.
+        self._hook = None
+        self._session = LineageSession.opened(
+            task,
+            self.log,
+            # Providers before 6.1 cannot re-attach, and have no such key.
+            external_id_key=getattr(self, "external_id_key", "spark_job_id"),
+            context=context,
+            is_resumed=is_resumed,
+        )
+        if self._session is None:
+            return run()
+        with self._session:
+            try:
+                return run()
+            except (Exception, TaskDeferred):
+                raise
+            except BaseException as error:
+                # A timeout: what still runs would write after its lineage was collected.
+                self._session.kill(type(error).__name__, super().on_kill)
+                raise
+
+    @property
+    def _lineage_arguments(self) -> dict[str, Any]:
+        from spark_lineage.settings import ARGUMENTS
+
+        return {name: getattr(self, name) for name in ARGUMENTS}
+
+    @property
+    def has_session(self) -> bool:
+        """Whether this object has executed, in this process."""
+        return self._session is not None
+
+    @property
+    def lineage_links(self) -> dict[str, str]:
+        """The URLs of the links that this object has learnt when it executed, by XCom key."""
+        return self._session.links if self._session is not None else {}
+
+    def _get_hook(self) -> Any:
+        hook = super()._get_hook()  # type: ignore[misc]
+        return self._session.attach(self, hook) if self._session is not None else hook
+
+    def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
+        """Render as every operator does, and keep the task instance: Airflow does not pass it when the run begins."""
+        # Airflow forks for START after this: what is imported before is imported once.
+        import spark_lineage.task.session  # noqa: F401
+
+        self._task_instance = context.get("ti")
+        super().render_template_fields(context, jinja_env)
+
+    def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
+        """Return what the last successful run named, so that the job keeps a graph while it runs."""
+        from spark_lineage.task.last_end import lineage_at_start
+
+        return lineage_at_start(
+            self, self._lineage_arguments, self._conn_id, self.log, task_instance=self._task_instance
+        )
+
+    def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any]:  # noqa: ARG002
+        """Return what ``execute`` merged; the OpenLineage provider warns of an operator that returns nothing."""
+        from airflow.providers.openlineage.extractors import OperatorLineage
+
+        if self._is_stock:
+            from spark_lineage.task.last_end import lineage_of_stock
+
+            return lineage_of_stock(self)
+        merged = self._session.operator_lineage if self._session is not None else None
+        return merged if merged is not None else OperatorLineage()
+
+    def get_openlineage_facets_on_failure(self, task_instance: object) -> OperatorLineage[Any, Any]:
+        """Return the same after a failure: what was read, what had been finished, and what was tried in vain."""
+        return self.get_openlineage_facets_on_complete(task_instance)

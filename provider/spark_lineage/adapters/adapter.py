@@ -1,0 +1,152 @@
+"""The boundary between a task and its operator: what ``task/`` needs of a kind of Spark operator, and knows of it.
+
+The adapter of an operator is found by the stock operator that it derives from, and imported when a task runs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from spark_lineage.adapters.driver_output import DriverOutput
+from spark_lineage.adapters.processes import end_processes
+from spark_lineage.launch.driver import Driver
+
+if TYPE_CHECKING:
+    from spark_lineage.inject.preparation import Prepared, Submitter
+    from spark_lineage.inject.properties import SubmitArguments
+    from spark_lineage.launch.log import Guard
+    from spark_lineage.settings.places import Places
+
+_ADAPTERS = {
+    "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": "spark_submit.SparkSubmitAdapter",
+    "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": "spark_sql.SparkSqlAdapter",
+}
+# From asking the processes of a killed job to end until they are killed.
+GRACE_SECONDS = 1.0
+
+
+class Observer(Protocol):
+    """Learns what an adapter sees of its job; called by the task's own thread."""
+
+    def started(self, process_id: int) -> None:
+        """Learn that the process of the job runs on this machine."""
+
+    def learnt(self) -> None:
+        """Learn that the log has said something new of the driver."""
+
+    def submitted(self, external_id: str) -> None:
+        """Learn the id by which the provider finds the running job again."""
+
+    def waiting(self) -> None:
+        """Learn that the task still waits; called often."""
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the driver was seen to succeed where it runs."""
+
+
+@dataclass(frozen=True)
+class AdaptedTask:
+    """A task as its adapter knows it.
+
+    :param before_submit: called once, right before the job is submitted; returns who observes it, if anybody
+    :param is_killed: whether the task is being killed: then nothing is submitted any more
+    :param places: of the settings, with the connection
+    :param store: Airflow's task state store; None where there is none
+    :param external_id_key: by which the provider of the operator keeps the id of the job there
+    """
+
+    before_submit: Callable[[], Observer | None]
+    is_killed: Callable[[], bool]
+    places: Places
+    store: Any
+    external_id_key: str
+    guard: Guard
+
+
+@dataclass(eq=False)
+class OperatorAdapter(ABC):
+    """Stands between a task and the hook of its operator, which is changed in place; without lineage there is none.
+
+    An adapter imports neither ``task`` nor ``submission``. It writes what identifies the job, and how its process has
+    ended, into ``driver``.
+    """
+
+    hook: Any
+    before_submit: Callable[[], Observer | None]
+    is_killed: Callable[[], bool]
+    observer: Observer | None = None
+    driver: Driver = field(default_factory=Driver)
+    launch_id: str = ""
+    """Marks all processes of a driver on this machine, by which they are ended; none where it is empty."""
+    output: DriverOutput = field(default_factory=DriverOutput)
+
+    @classmethod
+    @abstractmethod
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:
+        """Attach to the hook that an operator has made for its job."""
+
+    @property
+    @abstractmethod
+    def submitter(self) -> Submitter:
+        """How the job is submitted: its master, the deploy mode of its driver, the environment, the program."""
+
+    @property
+    @abstractmethod
+    def arguments(self) -> SubmitArguments:
+        """The user's own Spark properties and what else of the submission concerns lineage."""
+
+    @abstractmethod
+    def inject(self, prepared: Prepared) -> None:
+        """Pass what was prepared on to the job that is about to be submitted."""
+
+    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:  # noqa: ARG002
+        """Mark the job with the id of its launch, by which it is found again; what stays elsewhere has other marks.
+
+        :param tags: of the user for YARN
+        """
+        self.launch_id = launch_id
+
+    @abstractmethod
+    def remember_secrets(self) -> None:
+        """Learn the secrets of the job: whoever prints one of them later prints it without its key."""
+
+    @property
+    @abstractmethod
+    def has_driver_ended(self) -> bool:
+        """Whether the job has ended by itself, as far as this process knows."""
+
+    def explain(self) -> str:
+        """Return why the driver failed, by what it has printed and its exit code; empty for a success."""
+        return self.output.error.explain(self.driver.exit_code)
+
+    def kill(self) -> None:
+        """End what is left on this machine of a job that was killed, within about a second."""
+        if self.launch_id:
+            end_processes(self.launch_id, GRACE_SECONDS)
+
+    def observe(self, line: str) -> str:
+        """Read a line of the driver's output, and return it without secrets."""
+        is_news = self.output.read(line, self.driver)
+        if self.observer is not None:
+            if is_news:
+                self.observer.learnt()
+            self.observer.waiting()
+        return self.output.redact(line)
+
+
+def attach(operator: Any, hook: Any, task: AdaptedTask) -> OperatorAdapter:
+    """Return the adapter of an operator, attached to its hook.
+
+    :raises LookupError: for an operator of no kind that is known
+    """
+    for kind in type(operator).__mro__:
+        if name := _ADAPTERS.get(f"{kind.__module__}.{kind.__qualname__}"):
+            module, _, adapter = name.partition(".")
+            made: OperatorAdapter = getattr(import_module(f"{__package__}.{module}"), adapter).of(operator, hook, task)
+            return made
+    raise LookupError(f"no adapter is known for {type(operator).__qualname__}")

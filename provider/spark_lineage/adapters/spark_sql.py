@@ -1,0 +1,146 @@
+"""``SparkSqlOperator`` and its hook: the command that it runs, ``spark-sql``, and its log (provider 6.3).
+
+``spark-sql`` is spark-submit with a program of its own, whose driver runs on this machine always.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
+from spark_lineage.adapters.driver_output import RedactedLog
+from spark_lineage.adapters.processes import LAUNCH_VARIABLE
+from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.secrets.redaction import redact_command, remember_values
+
+# The hook has no arguments for these.
+_PROPERTY_OF = {
+    "jars": "spark.jars",
+    "packages": "spark.jars.packages",
+    "driver_class_path": "spark.driver.extraClassPath",
+    "py_files": "spark.submit.pyFiles",
+}
+
+
+@dataclass(eq=False)
+class SparkSqlAdapter(OperatorAdapter):
+    """Adapts the hook of spark-sql.
+
+    What is added comes last on the command line, where it counts, so that the user's ``conf`` stays as they wrote it.
+
+    Upstream faults (6.3): a byte that is not UTF-8 fails the task, whatever else fails it leaves the driver writing
+    beside the retry, and a task that is killed before ``Popen`` runs its job all the same.
+    """
+
+    def __post_init__(self) -> None:
+        hook = self.hook
+        self._added: list[str] = []
+        self._thread = 0
+        self._env: Mapping[str, str] = {}
+        self._run_stock, self._build_stock = hook.run_query, hook._prepare_command
+        self._log = hook._log = RedactedLog(hook.log)
+        self._log_line = self._log.info
+        vars(self._log)["info"] = self._take_line
+        vars(hook).update(run_query=self._run, _prepare_command=self._build)
+
+    @classmethod
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:  # noqa: ARG003
+        """Attach to a hook."""
+        return cls(hook, task.before_submit, task.is_killed)
+
+    @property
+    def submitter(self) -> Submitter:
+        """How spark-sql is going to be run."""
+        conf = self.arguments.conf
+        return Submitter(
+            master=str(self.hook._master or conf.get("spark.master") or "local[*]"),
+            spark_binary="spark-sql",
+            env=dict(os.environ),
+            properties_file=None,
+            repositories=[],
+            deploy_mode=self._deploy_mode,
+        )
+
+    @staticmethod
+    def _deploy_mode(file_properties: Mapping[str, str]) -> str:
+        remember_values(file_properties)
+        return "client"
+
+    @property
+    def arguments(self) -> SubmitArguments:
+        """The user's ``conf``; the hook splits a text at each comma, and Spark refuses what has no ``=`` then."""
+        conf = self.hook._conf or {}
+        if isinstance(conf, str):
+            conf = dict(one.split("=", 1) for one in conf.split(",") if "=" in one)
+        return SubmitArguments({str(key): str(value) for key, value in conf.items()})
+
+    def inject(self, prepared: Prepared) -> None:
+        """Pass what was prepared to spark-sql."""
+        arguments, users = prepared.arguments, self.arguments.conf
+        flags = {key: getattr(arguments, name) for name, key in _PROPERTY_OF.items()}
+        conf = {**arguments.conf, **{key: value for key, value in flags.items() if value is not None}}
+        added = [f"{key}={value}" for key, value in conf.items() if users.get(key) != value]
+        self._added = [part for one in added for part in ("--conf", one)]
+        if prepared.properties_file is not None:
+            self._added += ["--properties-file", str(prepared.properties_file)]
+        self._env = prepared.env
+        self._log.debug("Added for lineage: %s", " ".join(redact_command(self._added)))
+
+    def remember_secrets(self) -> None:
+        """Learn the secrets of the job."""
+        remember_values(os.environ)
+        remember_values(self.arguments.conf)
+
+    @property
+    def has_driver_ended(self) -> bool:
+        """Whether spark-sql has ended."""
+        return self.hook._sp is not None and self.hook._sp.returncode is not None
+
+    def _build(self, cmd: str | list[str]) -> list[str]:
+        return [*self._build_stock(cmd), *self._added]
+
+    def _run(self, cmd: str | list[str] = "", **popen: Any) -> None:
+        self._thread = threading.get_ident()
+        self.driver.is_submitted = True
+        self.observer = self.before_submit()
+        self.remember_secrets()
+        if self.is_killed():
+            raise RuntimeError("the task was killed before its job was submitted")
+        mark = {LAUNCH_VARIABLE: self.launch_id} if self.launch_id else {}
+        popen["env"] = {**(popen.get("env") or os.environ), **self._env, **mark}
+        self.output.host = popen["env"].get("SPARK_LOCAL_IP") or self.output.host
+        try:
+            self._run_stock(cmd, **{"errors": "replace", **popen})
+        except Exception:
+            self.kill()
+            raise
+        finally:
+            if self.hook._sp is not None:
+                self._note_start(self.hook._sp)
+                self.driver.exit_code = self.hook._sp.poll()
+
+    def _note_start(self, process: subprocess.Popen[str]) -> None:
+        # The hook gives no sign of it but the first line.
+        if self.driver.process_id is None:
+            self.driver.process_id = process.pid
+            if self.observer is not None:
+                self.observer.started(process.pid)
+
+    def _take_line(self, line: str, *values: Any, **keywords: Any) -> None:
+        """Take what the hook logs: in the thread that waits for its process, that are the driver's lines."""
+        process: subprocess.Popen[str] | None = self.hook._sp
+        if process is None or process.returncode is not None or threading.get_ident() != self._thread:
+            self._log_line(line, *values, **keywords)
+            return
+        self._note_start(process)
+        if self.is_killed():
+            # on_kill came before there was a process.
+            process.kill()
+        self._log.masked_line = self.observe(line)
+        self._log_line(self._log.masked_line)

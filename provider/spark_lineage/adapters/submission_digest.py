@@ -1,0 +1,63 @@
+"""Identifies what an operator submits, so that what is kept of a run is used for the same program alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+# What differs from run to run in Airflow's templates; what a user chooses (`params`, `var`, `dag_run.conf`) does not.
+_OF_THE_RUN = re.compile(
+    r"\b(?:ds|ts|dag_run(?!\.conf)|run_id|ti|task_instance|task_instance_key_str|logical_date|execution_date|macros"
+    r"|\w*data_interval\w*|(?:ds|ts|prev|next|yesterday|tomorrow)_\w+|triggering_\w+|inlet_events|outlet_events)\b"
+)
+_TEMPLATE = re.compile(r"\{[{%]")
+# Larger programs are known by their size.
+_MAX_PROGRAM_BYTES = 32 * 1024 * 1024
+
+
+def submission_digest(task: Any) -> str:
+    """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
+
+    A template that differs in each run counts by its text, others by their rendered value.
+    """
+    # What runs is a copy of what the DAG has, rendered; of a mapped task there is no other.
+    dag = getattr(task, "dag", None)
+    of_dag = dag.task_dict.get(task.task_id) if dag is not None else None
+    original = of_dag if type(of_dag) is type(task) else task
+    submitted = {
+        name: _identity(getattr(original, name, None), getattr(task, name, None)) for name in task.template_fields
+    }
+    # The only argument that decides what is run, and is no template.
+    submitted["java_class"] = str(getattr(task, "_java_class", None))
+    submitted["program"] = _program(str(getattr(task, "application", None) or ""))
+    # What JSON has not is known by its type: the text of an object may hold its address.
+    text = json.dumps(submitted, sort_keys=True, default=lambda value: type(value).__qualname__)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _identity(original: Any, rendered: Any) -> Any:
+    if isinstance(original, str):
+        is_chosen = _TEMPLATE.search(original) and not _OF_THE_RUN.search(original)
+        return rendered if is_chosen and isinstance(rendered, str) else original
+    if isinstance(original, Mapping):
+        by_key = rendered if isinstance(rendered, Mapping) else {}
+        return {str(key): _identity(value, by_key.get(key)) for key, value in original.items()}
+    if isinstance(original, list | tuple):
+        is_alike = isinstance(rendered, list | tuple) and len(rendered) == len(original)
+        return [_identity(one, other) for one, other in zip(original, rendered if is_alike else original, strict=True)]
+    return original
+
+
+def _program(application: str) -> str:
+    path = Path(application)
+    try:
+        if path.stat().st_size > _MAX_PROGRAM_BYTES:
+            return str(path.stat().st_size)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        # It is elsewhere; its name is among the arguments.
+        return ""
