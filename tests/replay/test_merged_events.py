@@ -63,7 +63,6 @@ def test_they_are_for_their_owner_alone(tmp_path: Path) -> None:
     (tmp_path / "launch").mkdir(parents=True, exist_ok=True)
     append(tmp_path / "launch", event())
     assert stat.S_IMODE((tmp_path / "launch" / RUN_EVENTS_FILE).stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "launch").stat().st_mode) == 0o700
 
 
 def test_a_content_of_several_lines_is_kept_on_one(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def replayed(
     backend: Backend, steps: list[MergedEvent], rate: float = NO_WAIT, **destinations: str | None
 ) -> tuple[Replay, list[str]]:
     told: list[str] = []
-    replay = Replay(steps, profiles(destinations or {"marquez": None}), backend.sender, rate=rate, say=told.append)
+    replay = Replay(steps, profiles(destinations or {"marquez": None}), backend.sender, rate=rate, log=told.append)
     for _ in replay.run():
         pass
     replay.close()
@@ -215,7 +215,7 @@ def test_a_backend_that_is_away_is_left_alone_and_the_other_gets_all(backend: Ba
 
     told: list[str] = []
     waiting = steps(tmp_path, *(event(run, "COMPLETE", run) for run in range(9)))
-    replay = Replay(waiting, profiles({"away": None, "here": None}), opened, rate=NO_WAIT, say=told.append)
+    replay = Replay(waiting, profiles({"away": None, "here": None}), opened, rate=NO_WAIT, log=told.append)
     assert list(replay.run()) == list(range(1, 10))
     replay.close()
     assert len(backend.taken) == 9
@@ -254,7 +254,7 @@ def test_one_who_interrupts_knows_how_far_it_came(backend: Backend, tmp_path: Pa
         profiles({"marquez": None}),
         backend.sender,
         rate=NO_WAIT,
-        say=print,
+        log=print,
     )
     run: Iterator[int] = replay.run()
     next(run)
