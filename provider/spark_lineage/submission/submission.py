@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,6 +33,8 @@ LISTENER = "OpenLineage listener"
 # Between two answers of a driver's UI of which only the progress is news.
 _UI_SECONDS = 20.0
 _LARGEST_EXIT_CODE = 128
+
+log = logging.getLogger(__name__)
 
 
 class Submission:
@@ -93,19 +96,17 @@ class Submission:
         }
 
     def poll(self) -> None:
-        """Pull and fold what is new, and ask for the status when that is due.
-
-        :raises OSError: when a lineage file cannot be read yet
-        """
+        """Pull and fold what is new, and ask for the status when that is due; trouble with files is left to the end."""
         self.channel.poll()
         try:
             self.collector.poll()
-        finally:
-            self._observe()
-            self.monitor.write()
-            self.mirror.poll()
-            self.event_logs.poll()
-            self.sources.ui.least_seconds = _UI_SECONDS if self.event_logs.is_followed else 0.0
+        except OSError as error:
+            log.debug("Lineage files cannot be read yet: %s", error)
+        self._observe()
+        self.monitor.write()
+        self.mirror.poll()
+        self.event_logs.poll()
+        self.sources.ui.least_seconds = _UI_SECONDS if self.event_logs.is_followed else 0.0
 
     def _observe(self) -> None:
         state = self.collector.state

@@ -123,8 +123,6 @@ class Running:
                 self.learnt()
                 self._tracking.report(submission.collector, is_logged=submission.event_logs.is_followed)
                 self._clean_up()
-            except OSError as error:
-                log.debug("Lineage files cannot be read yet: %s", error)
             except Exception as error:
                 log_trouble(log, "The lineage so far is not reported", error)
             self._has_looked.set()
