@@ -14,7 +14,6 @@ import jsonschema
 import pytest
 
 from spark_lineage.operators.lineage_operator import LineageOperator
-from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 from spark_lineage.provider_info import get_provider_info
 from spark_lineage.settings import ARGUMENTS, Settings
 
@@ -66,7 +65,7 @@ def test_the_operator_has_an_argument_for_each_setting_that_may_be_one() -> None
     own = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY and one.default is None]
 
     assert sorted(own) == sorted(ARGUMENTS)
-    assert all(f":param {name}:" in (LineageSparkSubmitOperator.__doc__ or "") for name in ARGUMENTS)
+    assert all(f":param {name}:" in (LineageOperator.__doc__ or "") for name in ARGUMENTS)
 
 
 def test_the_documentation_shows_the_table() -> None:

@@ -14,7 +14,7 @@ from spark_lineage.secrets.redaction import (
     redact_dataset,
     redact_value,
 )
-from spark_lineage.secrets.secret_keys import _KEY_WORDS, _KINDS, is_secret_key
+from spark_lineage.secrets.secret_keys import _KEY_KINDS, _KINDS, is_secret_key
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 GITHUB = "ghp_" + "a1B2" * 9
@@ -345,7 +345,7 @@ def test_redaction_is_idempotent_on_what_looks_like_secrets(text: str) -> None:
 )
 def test_whatever_is_a_key_of_a_secret_is_found_by_the_words_that_are_looked_for_first(parts: list[str]) -> None:
     key = "".join(parts)
-    assert not is_secret_key(key) or re.search(_KEY_WORDS, key, re.IGNORECASE)
+    assert not is_secret_key(key) or re.search(_KEY_KINDS, key, re.IGNORECASE)
 
 
 @settings(max_examples=200, deadline=None)

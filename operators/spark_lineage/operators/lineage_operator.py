@@ -23,7 +23,33 @@ if TYPE_CHECKING:
 class LineageOperator(BaseOperator):
     """Runs what the stock operator does within a lineage session; the first base of an operator, before the stock one.
 
-    ``LineageSparkSubmitOperator`` describes the arguments.
+    Each of the arguments overrides the key of the same name in the extra of the connection, which overrides the option
+    of the same name in ``[spark_lineage]``.
+
+    :param lineage_enabled: whether to collect lineage at all (default True); without, this is the stock operator
+    :param lineage_required: whether an error of lineage fails the task; by default it is only logged, with its cause;
+        with ``"complete"`` the task also fails if its event counts anything as unknown
+    :param lineage_dir: absolute path of a directory that worker and driver share (templated)
+    :param openlineage_jar: the OpenLineage Spark listener: path, URL or Maven coordinate, in which ``{scala}`` stands
+        for the Scala version of the Spark found (templated)
+    :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
+    :param retention_days: how long lineage files are kept after they were last written to
+    :param poll_interval_seconds: how often new lineage is read, and the status polled, while the job runs
+    :param lineage_timeout: seconds that the task waits at its end until its lineage is read (default 60), and a twelfth
+        of it each for all backends and for all listeners together; what backends have not taken stays in the outbox
+    :param event_log_from: where the event log is read: ``directory``, ``event_log`` (where Spark writes it),
+        ``history`` (the History Server), or ``auto`` (default): the first that works
+    :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
+    :param evidence: source of the lineage: ``event_log``, ``listener``, ``both``, or ``auto`` (default): both if the
+        jar of the listener is at hand, else the event log
+    :param granularity: ``task`` (default): one job; ``path``: also a child job for each output
+    :param map_index_in_job_name: whether each index of a mapped task is a job of its own (default False)
+    :param max_event_bytes: size above which an event loses detail, never a dataset (default 1 MB)
+    :param emit_assets: whether the written outputs become Airflow asset events, which trigger DAGs (default False)
+    :param lineage_listeners: class paths, as a list or as text with semicolons, of listeners that get the job, its
+        status, and each change of a catalog
+    :param lineage_conn_id: the connection of type ``openlineage`` or ``atlas`` that the events of the task are sent to,
+        or several, as a list or as text with semicolons (templated); without one, the OpenLineage provider sends them
     """
 
     template_fields: Sequence[str] = ("lineage_dir", "openlineage_jar", "lineage_tags", "lineage_conn_id")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -105,7 +106,8 @@ class Prepared:
             with self.guard("The job runs without lineage"):
                 injection = self._injected(launch, lineage)
         except BaseException as error:
-            remove_submitted(Path(launch.directory))
+            with suppress(OSError):
+                remove_submitted(Path(launch.directory))
             if (listeners := notifications_of(self, properties)) is not None:
                 listeners.ended("FAIL", None, str(error))
                 listeners.close(self.task.settings.brief_seconds)
