@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,17 @@ def test_spark_sql_task_has_the_lineage_of_its_driver(bench: Any) -> None:
     assert conf["spark.openlineage.appName"] == "shop.load.spark"
     assert told["env"]["SPARK_LINEAGE_LAUNCH"] == conf["spark.openlineage.applicationRunId"]
     assert (outcome.last["driver"]["process_id"], outcome.last["driver"]["exit_code"]) == (told["pid"], 0)
+
+
+def test_launch_of_spark_sql_is_kept_for_a_recovery(bench: Any) -> None:
+    told = bench.run(lineage=[EVENTS], log=["runs"]).command
+
+    assert "launch.json" in told["files"]
+    (file,) = bench.lineage_dir.glob("**/launch.json")
+    kept = json.loads(file.read_text())
+    assert kept["conn_id"] == "spark_sql_default"
+    assert kept["process_id"] == told["pid"]
+    assert kept["application_run_id"] == told["env"]["SPARK_LINEAGE_LAUNCH"]
 
 
 def test_ids_and_ui_are_read_from_the_log_of_spark_sql(bench: Any) -> None:
