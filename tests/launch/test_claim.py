@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from spark_lineage.launch.launch import Launch, read_launch, store_launch
+from spark_lineage.launch.launch import STORE_KEY, Launch, find_launch, read_launch, storable, store_launch
 from spark_lineage.launch.stores import claim
 
 
@@ -87,3 +87,22 @@ def test_a_driver_that_was_taken_over_has_an_end_for_each_try(launch: Launch) ->
     store_launch(None, next_try)
     assert claim(next_try, None)
     assert not claim(next_try, None)
+
+
+@pytest.mark.parametrize(
+    ("kept", "stored", "is_found"),
+    [
+        ("driver-1", "driver-1", True),
+        ("driver-1", "driver-2", False),
+        ("driver-1", None, False),
+        (None, "driver-1", False),
+        # In client mode neither has an id: there is no job to go on with.
+        (None, None, False),
+    ],
+)
+def test_find_launch_by_the_external_id_gives_that_very_job(
+    kept: str | None, stored: str | None, is_found: bool
+) -> None:
+    launch = Launch("/lineage", "run", external_id=kept)
+    found = find_launch({STORE_KEY: storable(launch), "spark_job_id": stored}, "spark_job_id")
+    assert found == (launch if is_found else None)
