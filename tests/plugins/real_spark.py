@@ -48,7 +48,7 @@ class RealSpark:
 
     def run(self, program: Path, *arguments: object, **others: Any) -> Outcome:
         """Run a program; ``others`` go to the operator."""
-        return self.run_task(application=str(program), application_args=[*map(str, arguments)], **others)
+        return self.run_task(**{"application": str(program), "application_args": [*map(str, arguments)], **others})
 
     def run_task(self, **arguments: Any) -> Outcome:
         """Run the operator of the bench; its Spark has no UI."""
