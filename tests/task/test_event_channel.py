@@ -157,6 +157,8 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
             evidence="listener",
             lineage_required=True,
             lineage_dir=None,
+            # As a path: the driver of a cluster is handed none of the worker's own cache.
+            openlineage_jar=str(next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))),
         )
         assert outcome.error is None, outcome.printed
         events[how] = told(outcome, home)
