@@ -178,9 +178,8 @@ class Running:
         self._links.show(DRIVER_LOG, pages.logs_url)
 
     def waiting(self) -> None:
-        """Push the links that are new, and what the tab is to show."""
+        """Push the links that are new."""
         self._links.push()
-        self.prepared.events.show()
 
     @property
     def has_finished(self) -> bool:
@@ -193,7 +192,6 @@ class Running:
         """Wait until what is there was read; a RUNNING event of it is on its way then."""
         self._tracking.repeat()
         self._has_looked.wait(self._settings.lineage_timeout)
-        self.waiting()
 
     def kept(self) -> dict[str, Any]:
         """Return what the resuming process needs besides the launch, as JSON."""

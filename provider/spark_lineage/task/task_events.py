@@ -41,8 +41,7 @@ class TaskEvents:
     """Makes and sends what is known of a task: at its beginning, while it runs, and once at its end.
 
     They go to the connections that the task names, RUNNING and child runs to the OpenLineage provider's backend too;
-    ``operator_lineage`` is what that provider asks the operator for after the end. From any thread, but for ``show``.
-    Trouble is logged.
+    ``operator_lineage`` is what that provider asks the operator for after the end. From any thread. Trouble is logged.
     """
 
     def __init__(self, context: Context, kill: Kill, settings: Settings, guard: Guard) -> None:
@@ -64,7 +63,6 @@ class TaskEvents:
         self._provider = self._children = ""
         self._asset_count = 0
         self._last: tuple[EventType, bytes | None, str] | None = None
-        self._unshown: bytes | None = None
         self._last_end: Path | None = None
         self._repeated: LastEnd | None = None
         with guard("The task's events are not sent to its connections"):
@@ -101,16 +99,10 @@ class TaskEvents:
         if self._has_ended or self._is_silent:
             return
         content = self._put("RUNNING", known)
-        self._unshown = content
+        self._show("RUNNING", content)
         if lineage.is_streaming:
             # A stream has no end but a kill.
             self._keep_end(content)
-
-    def show(self) -> None:
-        """Leave the latest RUNNING event for the tab; for the task's own thread, the only one that talks to Airflow."""
-        content, self._unshown = self._unshown, None
-        if content is not None:
-            self._show("RUNNING", content)
 
     def end(
         self,
