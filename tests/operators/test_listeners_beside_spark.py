@@ -35,7 +35,7 @@ def task(task_id, **arguments):
             "spark.ui.enabled": "false",
             "spark.log.level": "WARN",
         }},
-        lineage_timeout={12 * seconds},
+        lineage_timeout=12 * {seconds},
         **arguments,
     )
 
