@@ -179,8 +179,7 @@ class LineageSession:
             wants done afterwards, and goes on while the event of the task is made, unless the task has all the time
         """
         running, deadline = self._running, self._kill.deadline
-        has_ended = running.has_driver_ended() if running is not None else False
-        self._kill.request(why, is_too_late=self._has_succeeded or has_ended, is_hurried=why != _TIMEOUT)
+        self._kill.request(why, is_too_late=self._has_driver_ended, is_hurried=why != _TIMEOUT)
         # No line is logged here, and no file written: what the signal has interrupted may hold the lock of that.
         if self._killing is None:
             self._killing = _begun(kill_job)
@@ -274,6 +273,13 @@ class LineageSession:
     def next_look(self) -> float | None:
         """When the next RUNNING event of a deferred task is due, in epoch seconds; None where none is sent."""
         return time.time() + self._task.settings.tracking_interval_seconds if self._prepared is not None else None
+
+    @property
+    def _has_driver_ended(self) -> bool:
+        if self._running is not None:
+            return self._has_succeeded or self._running.has_driver_ended()
+        # Of a job without lineage.
+        return self._has_succeeded or (self._prepared is not None and self._prepared.adapter.has_driver_ended)
 
     @property
     def is_killed(self) -> bool:
