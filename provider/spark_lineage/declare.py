@@ -244,12 +244,14 @@ class _Program:
         """Append a run of its own to the lineage; errors are only logged."""
         context = getattr(sys.modules.get("pyspark"), "TaskContext", None)
         if context is not None and context.get() is not None:
-            self._warn(logging.INFO, "What a task declares on an executor is left out: declare lineage in the driver.")
+            self._report(
+                logging.INFO, "What a task declares on an executor is left out: declare lineage in the driver."
+            )
             return
         try:
             target = _target()
             if target is None:
-                self._warn(logging.INFO, "Declared lineage is left out: not submitted by LineageSparkSubmitOperator.")
+                self._report(logging.INFO, "Declared lineage is left out: not submitted by LineageSparkSubmitOperator.")
                 return
             inputs = [{**vars(one), "facets": _schema(columns)} for one, columns in sources.items()]
             run_id = _new_run_id()
@@ -257,7 +259,7 @@ class _Program:
                 event = _event(event_type, call, target, run_id)
                 self._append(target["directory"], {**event, "inputs": inputs, "outputs": outputs})
         except (OSError, ValueError, LookupError) as error:
-            self._warn(logging.WARNING, "Declared lineage is lost, here and maybe later, but nothing else: %s", error)
+            self._report(logging.WARNING, "Declared lineage is lost, here and maybe later, but nothing else: %s", error)
 
     def _append(self, directory: str, event: dict[str, Any]) -> None:
         line = json.dumps(event, separators=(",", ":")).encode("ascii") + b"\n"
@@ -281,7 +283,7 @@ class _Program:
             finally:
                 os.close(descriptor)
 
-    def _warn(self, level: int, text: str, *values: object) -> None:
+    def _report(self, level: int, text: str, *values: object) -> None:
         if text not in self._said:
             self._said.add(text)
             _log.log(level, text, *values)

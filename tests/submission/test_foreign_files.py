@@ -147,16 +147,20 @@ def event_logs(directory: Path) -> tuple[DirectoryCollector, FollowedEventLogs, 
     return collector, FollowedEventLogs(collector, lambda _: None, launch, is_removing=False), ours
 
 
+def assert_own_log_is_read(collector: DirectoryCollector, logs: FollowedEventLogs, ours: Path) -> None:
+    shutil.copy(STREAM, ours / APPLICATION)
+    logs.poll()
+    logs.finish(GUARD)
+    assert collector.state.executions
+
+
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_event_logs_with_a_stranger_are_read(directory: Path, stranger: Callable[[Path], None]) -> None:
     collector, logs, ours = event_logs(directory)
     ours.mkdir(parents=True)
     stranger(directory / "local-1")
     (directory / "local-1").rename(ours / "local-1")
-    shutil.copy(STREAM, ours / APPLICATION)
-    logs.poll()
-    logs.finish(GUARD)
-    assert collector.state.executions
+    assert_own_log_is_read(collector, logs, ours)
 
 
 @pytest.mark.parametrize("stranger", [fifo, device, link])
@@ -168,10 +172,7 @@ def test_event_log_with_a_stranger_for_a_part_costs_no_other_log(
     rolling.mkdir(parents=True)
     stranger(directory / "part")
     (directory / "part").rename(rolling / "events_1_local-1")
-    shutil.copy(STREAM, ours / APPLICATION)
-    logs.poll()
-    logs.finish(GUARD)
-    assert collector.state.executions
+    assert_own_log_is_read(collector, logs, ours)
 
 
 def test_event_logs_in_a_linked_directory_are_not_read(directory: Path, tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ The adapter of an operator is found by the stock operator that it derives from, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from spark_lineage.adapters.driver_output import DriverOutput
-from spark_lineage.adapters.processes import end_processes
+from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
 from spark_lineage.launch.driver import Driver
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ class OperatorAdapter(ABC):
     launch_id: str = ""
     """Marks all processes of a driver on this machine, by which they are ended; none where it is empty."""
     output: DriverOutput = field(default_factory=DriverOutput)
+    env: Mapping[str, str] = field(default_factory=dict)
+    """What was prepared for the environment of a driver on this machine."""
 
     @classmethod
     @abstractmethod
@@ -103,6 +105,18 @@ class OperatorAdapter(ABC):
     @abstractmethod
     def inject(self, prepared: Prepared) -> None:
         """Pass what was prepared on to the job that is about to be submitted."""
+
+    def begin(self) -> Mapping[str, str]:
+        """Have lineage injected into the job that is about to be submitted; return what its environment gets here.
+
+        :raises RuntimeError: when the task is being killed: nothing is submitted any more
+        """
+        self.driver.is_submitted = True
+        self.observer = self.before_submit()
+        self.remember_secrets()
+        if self.is_killed():
+            raise RuntimeError("the task was killed before its job was submitted")
+        return {**self.env, **({LAUNCH_VARIABLE: self.launch_id} if self.launch_id else {})}
 
     def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:  # noqa: ARG002
         """Mark the job with the id of its launch, by which it is found again; what stays elsewhere has other marks.

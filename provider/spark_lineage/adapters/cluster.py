@@ -72,8 +72,15 @@ def launch_of(hook: Any, conn_id: str, external_id: str) -> Launch:
     """Return what is known of a driver in a cluster, by which another process finds it again."""
     master = master_of(hook)
     yarn_urls = resource_managers(environment(hook)) if master.startswith("yarn") else ()
-    known = Launch("", "", conn_id=conn_id, master=without_login(master), deploy_mode="cluster")
-    return structs.replace(known, external_id=external_id, yarn_urls=yarn_urls)
+    return Launch(
+        "",
+        "",
+        external_id=external_id,
+        conn_id=conn_id,
+        master=without_login(master),
+        deploy_mode="cluster",
+        yarn_urls=yarn_urls,
+    )
 
 
 def follow_job(hook: Any, external_id: str) -> None:

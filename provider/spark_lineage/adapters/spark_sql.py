@@ -14,7 +14,6 @@ from typing import Any, Self
 
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
 from spark_lineage.adapters.driver_output import RedactedLog
-from spark_lineage.adapters.processes import LAUNCH_VARIABLE
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.secrets.redaction import redact_command, remember_values
@@ -42,7 +41,6 @@ class SparkSqlAdapter(OperatorAdapter):
         hook = self.hook
         self._added: list[str] = []
         self._thread = 0
-        self._env: Mapping[str, str] = {}
         self._run_stock, self._build_stock = hook.run_query, hook._prepare_command
         self._log = hook._log = RedactedLog(hook.log)
         self._log_line = self._log.info
@@ -89,7 +87,7 @@ class SparkSqlAdapter(OperatorAdapter):
         self._added = [part for one in added for part in ("--conf", one)]
         if prepared.properties_file is not None:
             self._added += ["--properties-file", str(prepared.properties_file)]
-        self._env = prepared.env
+        self.env = prepared.env
         self._log.debug("Added for lineage: %s", " ".join(redact_command(self._added)))
 
     def remember_secrets(self) -> None:
@@ -107,13 +105,8 @@ class SparkSqlAdapter(OperatorAdapter):
 
     def _run(self, cmd: str | list[str] = "", **popen: Any) -> None:
         self._thread = threading.get_ident()
-        self.driver.is_submitted = True
-        self.observer = self.before_submit()
-        self.remember_secrets()
-        if self.is_killed():
-            raise RuntimeError("the task was killed before its job was submitted")
-        mark = {LAUNCH_VARIABLE: self.launch_id} if self.launch_id else {}
-        popen["env"] = {**(popen.get("env") or os.environ), **self._env, **mark}
+        added = self.begin()
+        popen["env"] = {**(popen.get("env") or os.environ), **added}
         self.output.host = popen["env"].get("SPARK_LOCAL_IP") or self.output.host
         try:
             self._run_stock(cmd, **{"errors": "replace", **popen})

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
 from spark_lineage.adapters.driver_output import RedactedLog, in_bursts
-from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
+from spark_lineage.adapters.processes import end_processes
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
@@ -55,14 +55,13 @@ class SparkSubmitAdapter(OperatorAdapter):
     def __post_init__(self) -> None:
         hook = self.hook
         self._application = ""
-        self._driver_env: Mapping[str, str] = {}
         self._added: frozenset[str] = frozenset()
+        self._added_env: Mapping[str, str] = {}
         self._log = hook._log = RedactedLog(hook.log)
         self._original_submit: Callable[..., str | None] = hook.submit
         self._original_log = hook._process_spark_submit_log
         self._original_mask = hook._mask_cmd
         self._original_build = hook._build_spark_submit_command
-        self._added_env: Mapping[str, str] = {}
         for name in ("_build_track_driver_status_command", "_build_spark_driver_kill_command"):
             vars(hook)[name] = partial(_without_curl, getattr(hook, name))
         if hasattr(hook, "_poll_k8s_driver_via_api"):
@@ -124,7 +123,7 @@ class SparkSubmitAdapter(OperatorAdapter):
         """Pass what was prepared to spark-submit."""
         hook, arguments = self.hook, prepared.arguments
         if prepared.deploy_mode == "client":
-            self._driver_env = prepared.env
+            self.env = prepared.env
         user = self.arguments
         values = [f"{key}={value}" for key, value in arguments.conf.items() if key not in user.conf]
         values += [getattr(arguments, name) or "" for name in _FLAGS if not getattr(user, name)]
@@ -160,13 +159,10 @@ class SparkSubmitAdapter(OperatorAdapter):
         remember_values(dict(argument.split("=", 1) for argument in arguments if "=" in argument))
 
     def _submit(self, application: str = "", **kwargs: Any) -> str | None:
-        self.driver.is_submitted = True
         self._application = application
-        self.observer = self.before_submit()
-        self.remember_secrets()
-        if self.is_killed():
-            raise RuntimeError("the task was killed before its job was submitted")
-        self._mark(kwargs)
+        self._added_env = self.begin()
+        if self._added_env:
+            kwargs["env"] = {**(kwargs.get("env") or os.environ), **self._added_env}
         self.output.host = self.submitter.env.get("SPARK_LOCAL_IP") or self.output.host
         try:
             return self._original_submit(application, **kwargs)
@@ -196,12 +192,6 @@ class SparkSubmitAdapter(OperatorAdapter):
             # The error that ends the task is told, not that of its driver.
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE_SECONDS)
-
-    def _mark(self, popen: dict[str, Any]) -> None:
-        if not self.launch_id:
-            return
-        self._added_env = {**self._driver_env, LAUNCH_VARIABLE: self.launch_id}
-        popen["env"] = {**(popen.get("env") or os.environ), **self._added_env}
 
     def _build(self, application: str) -> list[str]:
         command: list[str] = self._original_build(application)
@@ -259,20 +249,22 @@ class SparkSubmitAdapter(OperatorAdapter):
 
     def _note_known(self) -> None:
         self._unknown_since = None
+        self._wait()
+
+    def _wait(self) -> None:
         if self.observer is not None:
             self.observer.waiting()
 
     def _note_unknown(self, problem: object) -> None:
         """Note that nobody knows what a remote driver does.
 
-        :raises RuntimeError: when that has lasted for too long
+        :raises LookupError: when that has lasted for too long
         """
-        since = self._unknown_since
-        self._note_known()
+        self._wait()
         now = time.monotonic()
-        log = self._log.warning if since is None else self._log.debug
+        log = self._log.warning if self._unknown_since is None else self._log.debug
         log("It is not known what the driver does: %s", problem)
-        self._unknown_since = since or now
+        self._unknown_since = self._unknown_since or now
         if now - self._unknown_since >= self.unknown_seconds:
             text = f"Nobody has known for {self.unknown_seconds:g} s what the driver does ({problem})"
             raise LookupError(f"{text}: its end is not known; it may still run")

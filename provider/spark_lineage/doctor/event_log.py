@@ -11,6 +11,7 @@ from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.launch.directory import local_directory, remote_directory
 from spark_lineage.launch.log import error_line
 from spark_lineage.settings import SettingError
+from spark_lineage.settings.hadoop import is_event_log_on
 from spark_lineage.submission.log_mirror import why_not_home
 from spark_lineage.submission.stored_event_log import changed_at, opened, why_unreadable
 from spark_lineage.watch.endpoints import Endpoints
@@ -32,7 +33,7 @@ def check_event_log(setup: Setup) -> Iterator[Finding]:
     if not endpoints.is_cluster or setup.settings.evidence == "listener":
         return
     directory = properties.get("spark.eventLog.dir", "")
-    if properties.get("spark.eventLog.enabled", "").strip().lower() != "true" or not directory:
+    if not (is_event_log_on(properties) and directory):
         yield ok("spark-defaults.conf turns no event log on: lineage comes from the listener alone")
         return
     if local_directory(directory) is not None:

@@ -52,13 +52,18 @@ def history_server(env: Mapping[str, str], properties: Mapping[str, str]) -> str
     :param env: of spark-submit
     :param properties: of Spark
     """
-    if properties.get("spark.eventLog.enabled", "").strip().lower() != "true":
+    if not is_event_log_on(properties):
         return ""
     address = properties.get("spark.yarn.historyServer.address", "").strip().rstrip("/")
     values = _site(env, "yarn-site.xml") if "${" in address else {}
     address = _VARIABLE.sub(lambda found: values.get(found[1].removeprefix("hadoopconf-"), ""), address)
     scheme, _, rest = address.rpartition("://")
     return f"{scheme or 'http'}://{rest}" if _ADDRESS.fullmatch(rest) else ""
+
+
+def is_event_log_on(properties: Mapping[str, str]) -> bool:
+    """Whether Spark's properties turn its event log on."""
+    return properties.get("spark.eventLog.enabled", "").strip().lower() == "true"
 
 
 def _site(env: Mapping[str, str], name: str) -> Mapping[str, str]:

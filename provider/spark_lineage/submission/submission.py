@@ -175,7 +175,7 @@ class Submission:
         monitor = self.monitor
         has_failed = monitor.has_uncaught_failure()
         known = replace(facts, driver=monitor.driver_status, has_uncaught_failure=has_failed)
-        return conclude(known, monitor.summary().transitions)
+        return conclude(known, [*monitor.transitions("APPLICATION"), *monitor.transitions("DRIVER")])
 
     def summary(self, error: str) -> StatusSummary:
         """Return what is known of the status, and where to read on."""

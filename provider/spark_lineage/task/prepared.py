@@ -19,7 +19,6 @@ from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
-from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import Launch, find_launch, indexed, without_login
 from spark_lineage.launch.log import Guard
 from spark_lineage.launch.retention import remove_submitted
@@ -30,7 +29,7 @@ from spark_lineage.submission.event_channel import route_of
 from spark_lineage.submission.log_mirror import why_not_home
 from spark_lineage.task.running import Running, notifications_of
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.sources import Sources
+from spark_lineage.watch.sources import managers_of
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.task.links import TaskLinks
     from spark_lineage.task.task_events import TaskEvents
+    from spark_lineage.watch.endpoints import Endpoints
 
 NOTHING_RETURNS = (
     "No lineage can come back from YARN: no event log is read (%s), and the listener's events stay on the driver's "
@@ -86,12 +86,13 @@ class Prepared:
         :raises Exception: when that cannot be done: the job runs without lineage
         """
         launch, lineage, properties = self._new_launch()
+        endpoints = endpoints_of(launch, self.task.places, None)
         route = route_of(
             launch,
             self.task.settings,
             properties.get(TRANSPORT_TYPE, "").strip(),
             self.guard,
-            has_log_server=lambda: bool(Sources(endpoints_of(launch, self.task.places, None), Driver()).managers),
+            has_log_server=lambda: bool(managers_of(endpoints)),
         )
         if route is not None:
             launch = structs.replace(
@@ -104,7 +105,7 @@ class Prepared:
         injection = None
         try:
             with self.guard("The job runs without lineage"):
-                injection = self._injected(launch, lineage)
+                injection = self._injected(launch, lineage, endpoints)
         except BaseException as error:
             with suppress(OSError):
                 remove_submitted(Path(launch.directory))
@@ -149,7 +150,7 @@ class Prepared:
     def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> Running:
         """Go on with the job of a task that was deferred.
 
-        :param kept: what ``Running.kept`` has returned
+        :param kept: what ``LineageSession.kept`` has returned
         :param seen: the transitions that the trigger has seen, as JSON
         """
         launch = msgspec.convert(kept["launch"], Launch)
@@ -208,9 +209,8 @@ class Prepared:
             return arguments.conf, submitter.deploy_mode({})
         return found.properties, found.deploy_mode
 
-    def _injected(self, launch: Launch, lineage: LineageProperties) -> TaskInjection:
-        settings, endpoints = self.task.settings, endpoints_of(launch, self.task.places, None)
-        has_history = bool(endpoints.history_server_url)
+    def _injected(self, launch: Launch, lineage: LineageProperties, endpoints: Endpoints) -> TaskInjection:
+        settings, has_history = self.task.settings, bool(endpoints.history_server_url)
         injection = inject_task(
             lineage,
             settings,

@@ -23,7 +23,7 @@ from spark_lineage.launch.bounded_run import (
     Deadline,
 )
 from spark_lineage.launch.directory import LAUNCH_FILE, root_of
-from spark_lineage.launch.launch import Launch, redacted, storable, store_launch
+from spark_lineage.launch.launch import Launch, redacted, store_launch
 from spark_lineage.launch.log import log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
@@ -49,6 +49,8 @@ class Running:
     :param injection: what was injected into the job; None where that failed, or an earlier try did it
     :param is_new: whether this try submits the job
     """
+
+    _following: BoundedRun
 
     def __init__(
         self,
@@ -96,7 +98,6 @@ class Running:
         self._until = Deadline()
         self._is_ending, self._has_looked = threading.Event(), threading.Event()
         self._is_cleaning_up = True
-        self._following: BoundedRun | None = None
 
     def _on_transition(self, transition: StatusTransition) -> None:
         self.guard.log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)
@@ -193,10 +194,9 @@ class Running:
         self._tracking.repeat()
         self._has_looked.wait(self._settings.lineage_timeout)
 
-    def kept(self) -> dict[str, Any]:
-        """Return what the resuming process needs besides the launch, as JSON."""
-        transitions = [redacted(one) for one in self.submission.monitor.summary().transitions]
-        return {"launch": storable(self.launch), "transitions": msgspec.to_builtins(transitions)}
+    def kept_transitions(self) -> list[Any]:
+        """Return the timeline so far for the resuming process, as JSON."""
+        return msgspec.to_builtins([redacted(one) for one in self.submission.monitor.summary().transitions])  # type: ignore[no-any-return]
 
     def suspend(self) -> None:
         """Stop following a job that goes on: another process does."""
@@ -250,7 +250,7 @@ class Running:
         everything, answer = until(seconds), until(min(seconds, LINEAGE_FILES.seconds_left))
         self._until = everything
         self._is_ending.set()
-        reading = self._following or BoundedRun(self._follow, "spark-lineage-files")
+        reading = self._following
         # What is slow has all the time, and what hangs has not.
         probe = BoundedRun(collector.directory.exists, "spark-lineage-files")
         try:

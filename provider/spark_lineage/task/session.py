@@ -149,12 +149,12 @@ class LineageSession:
         """
         self.polling()
         self._defers = True
-        kept: dict[str, Any] = {"transitions": []}
+        transitions: list[Any] = []
         if self._running is not None:
-            ours, kept = self._running.launch, self._running.kept()
+            ours, transitions = self._running.launch, self._running.kept_transitions()
             yarn_urls = ours.yarn_urls or launch.yarn_urls
             launch = structs.replace(ours, external_id=launch.external_id, yarn_urls=yarn_urls)
-        return {**kept, "launch": storable(launch), "links": self._links.urls}
+        return {"launch": storable(launch), "transitions": transitions, "links": self._links.urls}
 
     def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
         """Resume the job of a deferred task; ``seen`` are the transitions that the trigger has seen, as JSON."""

@@ -198,21 +198,21 @@ class Dialect:
         :raises NoAnswerError: when no server has such an answer; the text says what each of them did, and the status is
             404 where one of them has no such thing
         """
-        raw: list[str] = []
+        problems: list[str] = []
         is_unknown = False
         for url in urls:
             try:
                 answer = yield from get(f"{url}{path}", shape)
             except NoAnswerError as error:
-                raw.append(str(error))
+                problems.append(str(error))
                 is_unknown = is_unknown or error.http_status == HTTPStatus.NOT_FOUND
                 continue
             if not (word := problem(answer)):
                 self.answered_url = url
                 return answer
-            raw.append(f"{place_of(url)} {word}")
+            problems.append(f"{place_of(url)} {word}")
         raise NoAnswerError(
-            "; ".join(raw) or "there is no address to ask", HTTPStatus.NOT_FOUND if is_unknown else None
+            "; ".join(problems) or "there is no address to ask", HTTPStatus.NOT_FOUND if is_unknown else None
         )
 
     def news(self, subject: Subject, subject_id: str, steps: Sequence[State], asked: datetime) -> list[StatusReport]:

@@ -30,7 +30,7 @@ class Sources:
     def __init__(self, endpoints: Endpoints, driver: Driver) -> None:
         self.endpoints = endpoints
         self._driver = driver
-        managers = self.managers = [kind(endpoints, driver) for kind in _managers(endpoints)]
+        managers = self.managers = [kind(endpoints, driver) for kind in managers_of(endpoints)]
         history = self._history = [HistoryServer(endpoints, driver)] if endpoints.history_server_url else []
         self.ui = DriverUi(endpoints, driver)
         self.while_running: Sequence[Dialect] = [*managers, self.ui]
@@ -131,7 +131,8 @@ def kill_driver(managers: Sequence[Dialect], driver_id: str) -> Dialogue[None]:
     raise NoAnswerError("; ".join(problems) or "there is no address to ask")
 
 
-def _managers(endpoints: Endpoints) -> list[type[Dialect]]:
+def managers_of(endpoints: Endpoints) -> list[type[Dialect]]:
+    """Return the dialects of the cluster manager; none where nothing is known of it."""
     # A task imports those of its own cluster.
     if endpoints.master.startswith("spark://"):
         from spark_lineage.watch.standalone import StandaloneMaster, StandaloneSubmissions
