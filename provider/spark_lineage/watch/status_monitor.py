@@ -16,7 +16,6 @@ from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, Bound
 from spark_lineage.launch.directory import TRANSITIONS_FILE, append_private
 from spark_lineage.launch.launch import read_transitions, redacted
 from spark_lineage.launch.log import Log, log_trouble
-from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import (
     ENDED,
     Report,
@@ -26,6 +25,7 @@ from spark_lineage.merge.transition import (
     StatusSummary,
     StatusTransition,
     Subject,
+    TaskNumbers,
     report_of,
 )
 from spark_lineage.watch.dialect import Dialect, converse
