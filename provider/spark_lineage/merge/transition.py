@@ -221,7 +221,8 @@ class StatusLedger:
         """Whether a status comes after another; ``word`` is what the same source had said before."""
         new, is_between = report.status, old in _BETWEEN
         if old in ENDED or (new == old != "REATTACHED"):
-            return False
+            # The driver of an application that YARN has killed stops its context, as one that finishes.
+            return (report.subject, old, new) == ("APPLICATION", "FINISHED", "KILLED")
         if new == "REATTACHED":
             return (thing, report.detail) not in self._taken_over
         if new == "UNKNOWN":
