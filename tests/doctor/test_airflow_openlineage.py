@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from airflow.providers.openlineage import conf
 
+from spark_lineage.deliver.provider_transport import BY_CONNECTION
 from spark_lineage.doctor.backends import check_airflow_openlineage, check_airflow_transport, check_same_backend
 from spark_lineage.doctor.settings import check_settings
 
@@ -120,6 +121,18 @@ def test_one_backend_under_two_names(setup: Any, openlineage: Any, monkeypatch: 
     assert first[1].startswith("the connection marquez and [openlineage] transport of Airflow lead to the same backend")
     assert second[1].startswith("the connection brokers and the connection one_broker lead to the same backend")
     assert {first[0], second[0]} == {"warning"}
+
+
+def test_a_connection_that_is_the_transport_is_no_second_way(
+    setup: Any, openlineage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openlineage(transport=json.dumps({"type": BY_CONNECTION, "conn_id": "marquez"}))
+    connection = {"conn_type": "openlineage", "host": "http://marquez:5000"}
+    for name in ("marquez", "marquez_again"):
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(connection))
+    assert told(check_same_backend(replace(setup(), conn_ids=("marquez",)))) == []
+    ((level, text),) = told(check_same_backend(replace(setup(), conn_ids=("marquez_again",))))
+    assert (level, text.startswith("the connection marquez_again and [openlineage] transport")) == ("warning", True)
 
 
 def test_a_command_of_the_section_stops_all_settings(setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:

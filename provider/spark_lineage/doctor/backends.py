@@ -122,7 +122,10 @@ def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
 def check_same_backend(setup: Setup) -> Iterator[Finding]:
     """Compare, without credentials, where connections and Airflow's own transport lead to."""
     backends = {f"the connection {conn_id}": _backends(config_of, conn_id) for conn_id in setup.conn_ids}
-    backends["[openlineage] transport of Airflow"] = _backends(airflow_transport)
+    with suppress(Exception):
+        # One of them may be that transport.
+        if airflow_connection() not in setup.conn_ids:
+            backends["[openlineage] transport of Airflow"] = backends_of(airflow_transport())
     for one, other in combinations(backends, 2):
         if shared := ", ".join(sorted(backends[one] & backends[other])):
             text = f"{one} and {other} lead to the same backend ({shared}), which gets each event twice"
