@@ -1,4 +1,4 @@
-"""Reads the output of spark-submit: masks its secrets, and finds why the program failed.
+"""Reads the output of spark-submit, and finds why the program failed.
 
 Python prints the exception that ends a program last; later output is the JVM's. A program may also catch an exception,
 print it, and exit for another reason.
@@ -7,7 +7,6 @@ print it, and exit for another reason.
 from __future__ import annotations
 
 import fcntl
-import logging
 import re
 import select
 import signal
@@ -20,8 +19,8 @@ from typing import Any
 from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.retention import APPLICATION
 from spark_lineage.secrets.redacted_event import without_controls
-from spark_lineage.secrets.redaction import redact, redact_command, redact_error, redact_name, redact_value
-from spark_lineage.secrets.secret_keys import MASK, Prefilter
+from spark_lineage.secrets.redacted_log import LineRedaction
+from spark_lineage.secrets.redaction import beginning
 
 # Log4j's default layouts, those of Python's loggers, and Spark 4's JSON.
 _LOG_LINE = re.compile(r'\d\d(?:\d\d)?[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d|\{"ts":')
@@ -65,17 +64,6 @@ _SHELL_SIGNAL = 128
 # A line that was waited for is read with those of a fifth of a second after it, or with so many bytes: no driver waits
 # for room in its pipe, which may hold 4 kB only.
 _WAITED_SECONDS, _LOOKS_MILLISECONDS, _BURST_BYTES = 0.001, (5, 15, 60, 120), 2048
-_LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
-_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
-# What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
-_KEY_LINE = r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*"
-_DIGIT = re.compile(r"\d")
-# By these the hook finds the job again, to follow and to end it: they stay, whatever the user's patterns match.
-_READ_BY_HOOK = re.compile(
-    r"(application_\d+_\d+|driver-\d{14}-\d+|pod name: \S+-driver$|submission ID [a-z0-9-]+:[a-z0-9.-]+"
-    r"|application ID spark-\w+|spark-app-selector -> spark-[a-z0-9]+, |[eE]xit code: \d+)"
-)
-_may_be_read_by_hook = Prefilter("application_|driver|spark-app-selector|xit code: ")
 _UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
 # What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
 _APPLICATION_ID = re.compile(
@@ -227,8 +215,7 @@ class DriverError:
 
 
 def _shortened(text: str) -> str:
-    # Redacted before it is cut: a login is known by what follows it.
-    return without_controls(redact(text))[:_MAX_LENGTH]
+    return without_controls(beginning(text, _MAX_LENGTH))
 
 
 def _how(exit_code: int | None) -> str:
@@ -245,34 +232,6 @@ def _how(exit_code: int | None) -> str:
         who = "spark-submit" if exit_code < 0 else "the driver"
         return f"{who} was killed by {name}, exit code {exit_code}"
     return f"exit code {exit_code}"
-
-
-class LineRedaction:
-    """Masks the output of spark-submit line by line."""
-
-    def __init__(self) -> None:
-        self._key_line: re.Pattern[str] | None = None
-
-    def __call__(self, line: str) -> str:
-        """Mask the next line; those of a PEM key, which is known only as a whole, go altogether.
-
-        Before each of them may be what a logger puts there, the same for all but for its digits.
-
-        A secret that Airflow has registered stays where it could be a name: Airflow masks it in the log itself, after
-        the hook has read its ids from the line.
-        """
-        if self._key_line is not None and self._key_line.fullmatch(line):
-            return f"{MASK}\n"
-        self._key_line = None
-        if begin := _KEY_BEGIN.search(line):
-            before = _DIGIT.sub(r"\\d", re.escape(line[: begin.start()]))
-            self._key_line = re.compile(before + _KEY_LINE)
-        masked = redact_name(line)
-        is_read = masked != line and _may_be_read_by_hook(line)
-        if is_read and any(found not in masked for found in _READ_BY_HOOK.findall(line)):
-            parts = _READ_BY_HOOK.split(line)
-            return "".join(part if index % 2 else redact_name(part) for index, part in enumerate(parts))
-        return masked
 
 
 class DriverOutput:
@@ -299,52 +258,3 @@ class DriverOutput:
             if found := _EVENT_LOG.search(line):
                 driver.event_logs = tuple(dict.fromkeys((*driver.event_logs, found[1])))
         return is_news
-
-
-class RedactedLog:
-    """Wraps a logger of any Airflow version, and masks what is logged."""
-
-    def __init__(self, logger: Any) -> None:
-        self._logger = logger
-        self.masked_line: str | None = None
-        """The line of spark-submit that is passed on next, masked already."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._logger, name)
-        if name not in _LEVELS:
-            return found
-
-        def log_masked(*arguments: Any, **keywords: Any) -> Any:
-            error = sys.exc_info()[1]
-            if error is not None:
-                # The traceback may be asked for.
-                redact_error(error)
-            if isinstance(self._logger, logging.Logger):
-                # Where the hook said it, not where it was masked.
-                keywords.setdefault("stacklevel", 2)
-            return found(*self._masked(name, arguments), **keywords)
-
-        # Found at once from now on: a driver has many lines.
-        vars(self)[name] = log_masked
-        return log_masked
-
-    def _masked(self, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        if arguments == (self.masked_line,):
-            return arguments
-        level = arguments[:1] if name == "log" else ()
-        message, values = arguments[len(level) : len(level) + 1], arguments[len(level) + 1 :]
-        if not message:
-            return arguments
-        masked = tuple(map(_masked, values))
-        try:
-            text = str(_masked(message[0])) % masked if masked else str(_masked(message[0]))
-        except (TypeError, ValueError):
-            text = " ".join(map(str, (message[0], *masked)))
-        # A "%" that is there now stands for itself.
-        return (*level, "%s", redact_name(text)) if "%" in text else (*level, redact_name(text))
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        return redact_command(value)
-    return redact_name(str(value)) if isinstance(value, (str, BaseException)) else redact_value(value)

@@ -7,7 +7,6 @@ In ``[openlineage] transport``::
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +20,13 @@ from spark_lineage.emit.openlineage_provider import as_meant, value_of
 from spark_lineage.launch.bounded_run import Kill
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.settings.places import section_settings
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
 
-_log = logging.getLogger(__name__)
+_log = logger_of(__name__)
 
 
 @attr.define

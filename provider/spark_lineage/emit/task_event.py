@@ -19,7 +19,7 @@ from spark_lineage.emit.openlineage_provider import as_meant
 from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import collection_facet, input_datasets, job_facets, output_datasets, run_facets
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, cut, reduction_text
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact_value
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from spark_lineage.launch.bounded_run import Deadline
     from spark_lineage.launch.line import LineCounts
-    from spark_lineage.launch.log import Guard, Log
+    from spark_lineage.launch.log import Guard
     from spark_lineage.merge.lineage import TaskLineage
+    from spark_lineage.secrets.redacted_log import Log
     from spark_lineage.settings import Settings
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
@@ -72,7 +73,7 @@ class JobDetails(Struct, frozen=True):
     @classmethod
     def of(cls, settings: Settings, task: Any, task_instance: Any = None) -> Self:
         """Return the details of the job of an operator; None for one that is gone."""
-        tags = {redact(key): redact(value) for key, value in settings.lineage_tags.items()}
+        tags = redact_value(settings.lineage_tags)
         source = source_code(getattr(task, "application", None), task_instance)
         return cls(tags, source, settings.map_index_in_job_name)
 
@@ -136,8 +137,7 @@ def source_code(application: Any, task_instance: Any = None) -> dict[str, Source
             # The bundle asks Git, and may have no repository on this host.
             with suppress(Exception):
                 where |= _in_repository(path, bundle)
-    where["url"] = redact(where["url"])
-    return {"sourceCodeLocation": SourceCodeLocationJobFacet(**where, producer=PRODUCER)}
+    return {"sourceCodeLocation": SourceCodeLocationJobFacet(**redact_value(where), producer=PRODUCER)}
 
 
 def _in_repository(path: Path, bundle: Any) -> dict[str, str]:
@@ -150,7 +150,7 @@ def _in_repository(path: Path, bundle: Any) -> dict[str, str]:
     return {
         "type": "git",
         "url": pages or path.as_uri(),
-        "repoUrl": redact(_USER.sub("", bundle.repo_url)),
+        "repoUrl": _USER.sub("", bundle.repo_url),
         "path": str(PurePosixPath(subdir, inside)),
         "version": version,
         "branch": bundle.tracking_ref,
@@ -174,7 +174,7 @@ def task_event(
 
     :param lineage: from :func:`operator_lineage`
     :param run_id: the OpenLineage run of the try, empty where it is not known: then it is what the provider makes it
-    :param error: why the try did not succeed, not redacted; an ``errorMessage`` of the lineage comes first
+    :param error: why the try did not succeed; an ``errorMessage`` of the lineage comes first
     """
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
     from airflow.providers.openlineage.utils.utils import get_job_name
@@ -218,7 +218,7 @@ def task_event(
     elif event_type == "COMPLETE":
         event = Unsent().complete_task(**names, end_time=now)
     else:
-        text = None if "errorMessage" in lineage.run_facets else redact(error) or None
+        text = None if "errorMessage" in lineage.run_facets else error or None
         event = Unsent().fail_task(**names, end_time=now, error=text)
     event.eventType = RunState(event_type)
     return as_meant(event)  # type: ignore[return-value]  # a RunEvent stays one

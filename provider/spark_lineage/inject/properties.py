@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from spark_lineage.launch.directory import LOG_DIRECTORY
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import holds_secret
 from spark_lineage.secrets.secret_keys import is_secret_key
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
@@ -215,7 +215,7 @@ class NoRoomError(Exception):
 
 def looks_secret(key: str, value: str) -> bool:
     """Whether a property must not reach the command line, where every process of the machine can read it."""
-    return _SECRET_KEY.search(key) is not None or is_secret_key(key) or redact(value) != value
+    return _SECRET_KEY.search(key) is not None or is_secret_key(key) or holds_secret(value)
 
 
 def inject_transport(

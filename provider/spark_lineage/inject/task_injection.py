@@ -51,7 +51,6 @@ from spark_lineage.launch.directory import (
     write_new,
 )
 from spark_lineage.launch.log import Guard
-from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import jar_cache
 
@@ -111,8 +110,7 @@ def inject_task(
     create_private(directory)
     for key, value in lineage.tags.items():
         if not is_writable_tag(key, value):
-            name = redact(repr(key))
-            guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
+            guard.log.warning("The tag %r is left out: the listener takes no ':' and ';' in tags.", key)
     task = _Task(lineage, arguments, submitter, why_not_home, guard)
     injected, why_not = task.injected(settings)
     if settings.evidence == "auto" and not injected.is_certain:
@@ -124,7 +122,7 @@ def inject_task(
         raise NoEvidenceError(f"{why_not or 'no listener is wanted'}; and no event log is read: {no_log}")
     if why_not:
         write = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.debug
-        write("The job runs without OpenLineage's listener: %s", redact(why_not))
+        write("The job runs without OpenLineage's listener: %s", why_not)
     if not injected.is_certain:
         guard.log.warning(
             "The program names settings of event logs, so no event log is added. If it turns none on itself, the "

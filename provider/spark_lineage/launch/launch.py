@@ -6,10 +6,9 @@ in Airflow's task state store (Airflow 3.3 and newer), and as a file beside the 
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from spark_lineage.launch.line import LineError, decode_transition
 from spark_lineage.merge.conclusion import TryEnd
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
+from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.secrets.redaction import redact
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
@@ -30,7 +30,7 @@ STORE_KEY = "spark_lineage_launch"
 _YARN_ID = re.compile(r"application_\d+_\d+\Z")
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -182,9 +182,12 @@ class LostTry(Struct, frozen=True, tag=True):
     is_retried: bool = False
 
 
-def redacted(one: StatusTransition) -> StatusTransition:
-    """Return a transition as it may be kept."""
-    return structs.replace(one, detail=redact(one.detail), exception=redact(one.exception))
+def kept(transitions: Iterable[StatusTransition]) -> list[Any]:
+    """Return transitions as JSON without secrets, as they are kept."""
+    return [
+        msgspec.to_builtins(structs.replace(one, detail=redact(one.detail), exception=redact(one.exception)))
+        for one in transitions
+    ]
 
 
 def read_transitions(directory: Path) -> Iterator[StatusTransition]:

@@ -12,13 +12,12 @@ from spark_lineage.notify.context import listener_context
 from spark_lineage.notify.delivery import Delivery, DeliveryCounts, make_listener, source_name
 from spark_lineage.notify.events import CatalogModificationEvent, JobStatusChangedEvent, JobType
 from spark_lineage.notify.job_events import JobEvents
-from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.launch.log import Log
     from spark_lineage.notify.context import ListenerContext
+    from spark_lineage.secrets.redacted_log import Log
     from spark_lineage.settings import Settings
     from spark_lineage.settings.places import TaskSettings
 
@@ -122,7 +121,7 @@ class Notifications:
 
 def _deliveries(sources: Iterable[Any], context: ListenerContext) -> Iterator[Delivery]:
     for source in sources:
-        name = redact(source_name(source))
+        name = source_name(source)
         try:
             yield Delivery(name, partial(make_listener, source, context), context.logger)
         except RuntimeError as error:

@@ -6,7 +6,6 @@ The log is the newline-separated JSON of ``org.apache.spark.util.JsonProtocol``.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -35,11 +34,12 @@ from spark_lineage.plans.running import Running, made, target_versions, unread_c
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 from spark_lineage.plans.task_sums import TaskSums
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redacted_log import logger_of
+from spark_lineage.secrets.redaction import beginning
 
 __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_log"]
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 SOURCE = "event log"
 # Of the message of an exception, which goes on with the stack trace; it is redacted, then cut again.
@@ -338,7 +338,7 @@ class EventLogReader:
             return
         running.states = self._states.get(running.known.root_execution_id, states)
         is_failed = None if event.errorMessage is None else bool(event.errorMessage)
-        error = redact((event.errorMessage or "")[:_MESSAGE_LENGTH])[:_ERROR_LENGTH]
+        error = beginning((event.errorMessage or "")[:_MESSAGE_LENGTH], _ERROR_LENGTH)
         running.known = structs.replace(running.known, ended=event.time / 1000, is_failed=is_failed, error=error)
         if running.known.query_id:
             self._ended.setdefault(running.known.query_id, []).append(running)

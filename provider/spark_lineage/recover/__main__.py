@@ -5,7 +5,6 @@ It runs beside a scheduler or an API server, in a process of its own that may qu
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +27,13 @@ from spark_lineage.recover.closing import close, guard
 from spark_lineage.recover.recovery import end_leftovers
 from spark_lineage.recover.search import DAG_RUN_ENDS, DagRunEnd, LeftInOutbox
 from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.settings.places import section_settings
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 def main() -> None:

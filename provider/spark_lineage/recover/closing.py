@@ -5,7 +5,6 @@ A worker that begins a try closes those before it; a server, in another process,
 
 from __future__ import annotations
 
-import logging
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from spark_lineage.launch.stores import WorkerStore, claim
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
 from spark_lineage.recover.search import launches_of
 from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.launch.stores import LaunchStore
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 guard = Guard(lambda: False, log)
 

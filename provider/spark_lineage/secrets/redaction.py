@@ -7,7 +7,8 @@ A secret is recognised by its key (``secret_keys``), by its shape (``secret_shap
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -60,6 +61,16 @@ def redact(text: str) -> str:
     Of more than a million characters the first 250,000 stay, with how many were left out.
     """
     return _settled(text if len(text) <= _LONGEST else _shortened(text), _mask)
+
+
+def beginning(text: str, length: int) -> str:
+    """The first characters of a text: half a secret has no shape, and is masked before the rest is cut off."""
+    return redact(text)[:length]
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a text has a secret in it."""
+    return redact(text) != text
 
 
 def redact_name(name: str) -> str:
@@ -229,6 +240,16 @@ def redact_error(error: BaseException) -> None:
         if isinstance(current, BaseExceptionGroup):
             todo.extend(current.exceptions)
         todo += [current.__cause__, current.__context__]
+
+
+@contextmanager
+def clean_errors() -> Iterator[None]:
+    """Redact an error that goes through, as :func:`redact_error` does: whoever gets it logs it."""
+    try:
+        yield
+    except Exception as error:
+        redact_error(error)
+        raise
 
 
 def _settled(text: str, mask: Callable[[str], str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.secrets.redacted_log import logger_of
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spark_lineage.launch.log import Guard
     from spark_lineage.merge.lineage import TaskLineage
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 _JOB = JobFacets(jobType=JobTypeFacet(processingType="BATCH", jobType="DECLARED"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from spark_lineage.launch.bounded_run import ANSWER_SECONDS, Deadline
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import StatusReport, StatusSummary, StatusTransition
+from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.submission.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.submission.event_channel import EventChannel
 from spark_lineage.submission.history_log import HistoryLogs
@@ -34,7 +34,7 @@ LISTENER = "OpenLineage listener"
 _UI_SECONDS = 20.0
 _LARGEST_EXIT_CODE = 128
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class Submission:

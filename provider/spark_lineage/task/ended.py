@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from spark_lineage.adapters.driver_output import DriverError, LineRedaction
+from spark_lineage.adapters.driver_output import DriverError
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, BoundedRun
 from spark_lineage.launch.launch import with_application
 from spark_lineage.launch.log import (
@@ -22,7 +22,8 @@ from spark_lineage.launch.log import (
 from spark_lineage.merge.conclusion import EndFacts, reported_end
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import ENDED, Status
-from spark_lineage.secrets.redaction import explain_error, redact
+from spark_lineage.secrets.redacted_log import LineRedaction
+from spark_lineage.secrets.redaction import explain_error
 from spark_lineage.submission.declared import add_inlets_and_outlets
 from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES
 from spark_lineage.watch.status_monitor import AIRFLOW, SUBMIT
@@ -160,5 +161,5 @@ def _shown_log(running: Running, reason: str) -> str:
             seen.feed(line)
         log_group(f"The end of the driver's log: {name}", map(redact_line, lines[-LOG_LINES:]), log.info)
     if not texts and (url := running.submission.driver.logs_url):
-        log.debug("The driver's log: %s", redact(url))
+        log.debug("The driver's log: %s", url)
     return seen.explain(None, reason or "the driver failed") if texts else reason

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -14,11 +13,12 @@ from spark_lineage.http_client import HttpClient, NoAnswerError
 from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport, StatusSummary
+from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.watch.dialect import Dialect, Dialogue, converse
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer
 
-log = logging.getLogger(__name__)
+log = logger_of(__name__)
 
 
 class Sources:
