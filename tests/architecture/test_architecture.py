@@ -32,7 +32,7 @@ ARROWS = {
     "merge": {"naming"},
     "launch": {"merge", "secrets"},
     "http_client": set(),
-    "settings": {"naming", "secrets"},
+    "settings": {"launch", "naming", "secrets"},
     "inject": {"declare", "http_client", "launch", "secrets", "settings"},
     "adapters": {"http_client", "inject", "launch", "secrets", "settings", "watch"},
     "plans": {"launch", "merge", "naming", "secrets"},
@@ -57,7 +57,7 @@ ARROWS = {
     "add_ons": set(),
     "operators": {"adapters", "archive", "settings", "task", "triggers"},
     # It names operators as texts.
-    "policy": {"secrets", "settings"},
+    "policy": {"launch", "settings"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
     "listeners": _LEAVES - {"naming"} | {"add_ons", "notify", "recover"},
     "provider_info": {"deliver", "settings"},
@@ -74,7 +74,14 @@ EXITS = {
         *("task.task_events", "recover.__main__", "recover.closing", "deliver.connection_transport", "replay.replay"),
     },
     # The hook prints its command, and puts it into its exception.
-    "log": {"adapters.driver_output", "adapters.spark_submit", "task.ended"},
+    "log": {
+        "launch.log",
+        "adapters.driver_output",
+        "adapters.spark_sql",
+        "adapters.spark_submit",
+        "adapters.adapter",
+        "task.ended",
+    },
     "file or XCom": {
         *("launch.launch", "watch.status_monitor", "deliver.pauses", "deliver.spool", "task.links", "task.running"),
         *("task.task_events", "triggers.spark_application"),
@@ -87,12 +94,12 @@ _REDACTING = {
     *(f"{PACKAGE}.secrets.redaction.{name}" for name in ("Redaction", "clean_errors", "redact", "redact_command")),
     *(f"{PACKAGE}.secrets.redaction.redact_{name}" for name in ("dataset", "error", "key", "name", "value")),
     *(f"{PACKAGE}.secrets.redacted_event.{name}" for name in ("encode", "redact_event")),
-    f"{PACKAGE}.secrets.redacted_log.LineRedaction",
+    f"{PACKAGE}.adapters.driver_output.LineRedaction",
     f"{PACKAGE}.launch.launch.kept",
     f"{PACKAGE}.emit.redacted_lineage.redact_lineage",
 }
-# What logs without ``redacted_log``: the program of the user, and what is below that; others set levels of libraries.
-_OWN_LOGGERS = {"declare", "secrets.redacted_log", "secrets.registered_secrets"}
+# What logs without ``launch.log``: the program of the user, and what is below that; others set levels of libraries.
+_OWN_LOGGERS = {"declare", "launch.log", "secrets.registered_secrets"}
 _LEVELS_OF_OTHERS = {"http_client", "plans.query_statement", "watch.endpoints"}
 PURE_ROOMS = (
     "spark_lineage.merge",

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.adapters.driver_output import LineRedaction
+from spark_lineage.launch.log import RedactedLog, logger_of
 from spark_lineage.secrets import registered_secrets as own_secrets
-from spark_lineage.secrets.redacted_log import HookLog, LineRedaction, clean_log, logger_of
+from spark_lineage.secrets.redaction import redact_name
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
 IDS = [
@@ -31,15 +33,15 @@ def nothing_stays() -> Iterator[None]:
 
 
 @pytest.fixture
-def log(caplog: pytest.LogCaptureFixture) -> Iterator[HookLog]:
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[RedactedLog]:
     with caplog.at_level(logging.DEBUG):
-        yield HookLog(logging.getLogger("hook"))
+        yield RedactedLog(logging.getLogger("hook"), redact_name)
 
 
 @pytest.mark.parametrize("line", IDS)
 @pytest.mark.parametrize("pattern", [r"\d+", "[a-z]+", ".", "application_.*"])
 def test_a_pattern_cannot_hide_the_ids_by_which_the_hook_finds_the_job(line: str, pattern: str) -> None:
-    from spark_lineage.secrets.redacted_log import _READ_BY_HOOK
+    from spark_lineage.adapters.driver_output import _READ_BY_HOOK
 
     own_secrets.use_patterns([pattern])
     masked = LineRedaction()(line)
@@ -69,7 +71,7 @@ def test_the_lines_of_a_private_key_go_with_what_a_logger_puts_before_each() -> 
     assert redact_line(report) == report
 
 
-def test_whatever_the_hook_says_is_masked(log: HookLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_whatever_the_hook_says_is_masked(log: RedactedLog, caplog: pytest.LogCaptureFixture) -> None:
     masker.mask_secret("Zx9!q2")
     log.debug(["curl", "--password", "hunter2", "http://me:hunter2@master:6066"])
     log.debug("Poll cmd: %s", ["spark-submit", "--conf", "spark.x.secret=hunter2"])
@@ -94,13 +96,13 @@ def test_whatever_the_hook_says_is_masked(log: HookLog, caplog: pytest.LogCaptur
     ]
 
 
-def test_a_line_that_was_masked_is_passed_on_as_it_is(log: HookLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_line_that_was_masked_is_passed_on_as_it_is(log: RedactedLog, caplog: pytest.LogCaptureFixture) -> None:
     log.masked_line = "token=hunter2"
     log.info("token=hunter2")
     assert caplog.messages == ["token=hunter2"]
 
 
-def test_all_else_of_the_logger_is_there(log: HookLog) -> None:
+def test_all_else_of_the_logger_is_there(log: RedactedLog) -> None:
     assert log.name == "hook"
     assert log.isEnabledFor(logging.DEBUG)
 
@@ -119,8 +121,8 @@ def test_no_secret_is_logged(
     error = ValueError("password=hunter2 \x1b[31m", {"token": "hunter3"})
     error.__cause__ = OSError(2, "no such file", "s3://me:hunter4@lake/orders")
     error.add_note("Authorization: Bearer hunter5hunter5hunter5")
-    log = clean_log(given())
-    assert clean_log(log) is log
+    log = logger_of(given())
+    assert logger_of(log) is log
     log.warning("password=hunter6 in %s", "a message")
     log.info("An argument: %s, a command: %s", "secret: hunter7", ["--token", "hunter8"])
     log.warning("A value: %s", {"secret": "hunter9"})
@@ -146,5 +148,5 @@ def test_a_line_stands_where_it_was_said(caplog: pytest.LogCaptureFixture) -> No
 def test_what_is_not_logged_is_not_looked_at() -> None:
     log, error = logging.getLogger("spark_lineage.silent"), ValueError("password=hunter2")
     log.setLevel(logging.WARNING)
-    clean_log(log).debug("No one reads it", exc_info=error)
+    logger_of(log).debug("No one reads it", exc_info=error)
     assert error.args == ("password=hunter2",)

@@ -24,8 +24,7 @@ from spark_lineage.launch.directory import (
 )
 from spark_lineage.launch.launch import Launch, read_launch, read_transitions
 from spark_lineage.launch.lock import appending
-from spark_lineage.launch.log import Guard, log_trouble
-from spark_lineage.secrets.redacted_log import escaped, logger_of
+from spark_lineage.launch.log import Guard, escaped, log_trouble, logger_of
 from spark_lineage.submission.collector import DirectoryCollector, FollowedEventLogs
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"

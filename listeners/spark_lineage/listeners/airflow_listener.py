@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import hookimpl
 
-from spark_lineage.secrets.redacted_log import logger_of
+from spark_lineage.launch.log import logger_of
 
 if TYPE_CHECKING:
     from spark_lineage.merge.conclusion import TryEnd

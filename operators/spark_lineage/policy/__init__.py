@@ -17,7 +17,7 @@ from inspect import unwrap
 from types import new_class
 from typing import Any, NamedTuple
 
-from spark_lineage.secrets.redacted_log import logger_of
+from spark_lineage.launch.log import logger_of
 
 log = logger_of(__name__)
 

@@ -1,4 +1,4 @@
-"""Reads the output of spark-submit, and finds why the program failed.
+"""Reads the output of spark-submit: masks its secrets, and finds why the program failed.
 
 Python prints the exception that ends a program last; later output is the JVM's. A program may also catch an exception,
 print it, and exit for another reason.
@@ -19,8 +19,8 @@ from typing import Any
 from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.retention import APPLICATION
 from spark_lineage.secrets.redacted_event import without_controls
-from spark_lineage.secrets.redacted_log import LineRedaction
-from spark_lineage.secrets.redaction import beginning
+from spark_lineage.secrets.redaction import beginning, redact_name
+from spark_lineage.secrets.secret_keys import MASK, Prefilter
 
 # Log4j's default layouts, those of Python's loggers, and Spark 4's JSON.
 _LOG_LINE = re.compile(r'\d\d(?:\d\d)?[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d|\{"ts":')
@@ -64,6 +64,16 @@ _SHELL_SIGNAL = 128
 # A line that was waited for is read with those of a fifth of a second after it, or with so many bytes: no driver waits
 # for room in its pipe, which may hold 4 kB only.
 _WAITED_SECONDS, _LOOKS_MILLISECONDS, _BURST_BYTES = 0.001, (5, 15, 60, 120), 2048
+_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
+# What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
+_KEY_LINE = r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*"
+_DIGIT = re.compile(r"\d")
+# By these the hook finds the job again, to follow and to end it: they stay, whatever the user's patterns match.
+_READ_BY_HOOK = re.compile(
+    r"(application_\d+_\d+|driver-\d{14}-\d+|pod name: \S+-driver$|submission ID [a-z0-9-]+:[a-z0-9.-]+"
+    r"|application ID spark-\w+|spark-app-selector -> spark-[a-z0-9]+, |[eE]xit code: \d+)"
+)
+_may_be_read_by_hook = Prefilter("application_|driver|spark-app-selector|xit code: ")
 _UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
 # What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
 _APPLICATION_ID = re.compile(
@@ -232,6 +242,34 @@ def _how(exit_code: int | None) -> str:
         who = "spark-submit" if exit_code < 0 else "the driver"
         return f"{who} was killed by {name}, exit code {exit_code}"
     return f"exit code {exit_code}"
+
+
+class LineRedaction:
+    """Masks the output of spark-submit line by line."""
+
+    def __init__(self) -> None:
+        self._key_line: re.Pattern[str] | None = None
+
+    def __call__(self, line: str) -> str:
+        """Mask the next line; those of a PEM key, which is known only as a whole, go altogether.
+
+        Before each of them may be what a logger puts there, the same for all but for its digits.
+
+        A secret that Airflow has registered stays where it could be a name: Airflow masks it in the log itself, after
+        the hook has read its ids from the line.
+        """
+        if self._key_line is not None and self._key_line.fullmatch(line):
+            return f"{MASK}\n"
+        self._key_line = None
+        if begin := _KEY_BEGIN.search(line):
+            before = _DIGIT.sub(r"\\d", re.escape(line[: begin.start()]))
+            self._key_line = re.compile(before + _KEY_LINE)
+        masked = redact_name(line)
+        is_read = masked != line and _may_be_read_by_hook(line)
+        if is_read and any(found not in masked for found in _READ_BY_HOOK.findall(line)):
+            parts = _READ_BY_HOOK.split(line)
+            return "".join(part if index % 2 else redact_name(part) for index, part in enumerate(parts))
+        return masked
 
 
 class DriverOutput:

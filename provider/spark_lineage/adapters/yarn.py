@@ -15,7 +15,7 @@ from spark_lineage.adapters.spark_submit import environment, is_yarn_cluster
 from spark_lineage.http_client import NoAnswerError
 
 if TYPE_CHECKING:
-    from spark_lineage.secrets.redacted_log import Log
+    from spark_lineage.launch.log import Log
 
 _APPS = "/ws/v1/cluster/apps"
 _WAITS = "spark-submit stays until the application has ended, and a retry submits it again: %s"

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_lineage.atlas.types import COLUMN, DATASET
+from spark_lineage.launch.log import logger_of
 from spark_lineage.naming.identity import DatasetName, dataset_type
 from spark_lineage.naming.options import HostPatterns, Naming
-from spark_lineage.secrets.redacted_log import logger_of
 
 _log = logger_of(__name__)
 

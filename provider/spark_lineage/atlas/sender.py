@@ -16,7 +16,7 @@ from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
 from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
 from spark_lineage.deliver.sender import Refused
 from spark_lineage.launch.directory import encoded
-from spark_lineage.secrets.redacted_log import logger_of
+from spark_lineage.launch.log import logger_of
 from spark_lineage.settings.places import outbox_directory, section_settings
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from spark_lineage.deliver.pauses import BACKEND
 from spark_lineage.deliver.sender import Later, Refused, Sender
 from spark_lineage.deliver.spool import Entry, Outgoing, Spool, SpoolError
-from spark_lineage.secrets.redacted_log import logger_of
+from spark_lineage.launch.log import logger_of
 
 _log = logger_of(__name__)
 

@@ -15,6 +15,7 @@ from spark_lineage.deliver.connection_types import connection_types
 from spark_lineage.deliver.connections import connection_fields, mask_config
 from spark_lineage.deliver.probe import probe
 from spark_lineage.deliver.sender import Sender, sender_of
+from spark_lineage.launch.log import escaped
 from spark_lineage.secrets.redaction import clean_errors, redact
 from spark_lineage.settings import SettingError
 
@@ -39,7 +40,7 @@ class FormHook(BaseHook):
             is_good, text = self._tested()
         except SettingError as error:
             is_good, text = False, str(error)
-        return is_good, redact(text)
+        return is_good, escaped(redact(text))
 
     def _tested(self) -> tuple[bool, str]:
         raise NotImplementedError

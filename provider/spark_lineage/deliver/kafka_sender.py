@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spark_lineage.deliver.sender import Later, Refused
-from spark_lineage.secrets.redacted_log import logger_of
+from spark_lineage.launch.log import logger_of
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from spark_lineage.deliver.spool import Spool, SpoolError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import encoded
 from spark_lineage.launch.lock import release
-from spark_lineage.secrets.redacted_log import logger_of
+from spark_lineage.launch.log import logger_of
 from spark_lineage.settings.places import option, outbox_directory
 
 _log = logger_of(__name__)

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from spark_lineage.launch.bounded_run import Deadline
     from spark_lineage.launch.line import LineCounts
-    from spark_lineage.launch.log import Guard
+    from spark_lineage.launch.log import Guard, Log
     from spark_lineage.merge.lineage import TaskLineage
-    from spark_lineage.secrets.redacted_log import Log
     from spark_lineage.settings import Settings
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]

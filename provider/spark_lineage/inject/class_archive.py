@@ -24,7 +24,7 @@ from spark_lineage.inject.jar import CLASS_PATH, cache_folder
 from spark_lineage.inject.preparation import Prepared, Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties, SubmitArguments, effective_paths
 from spark_lineage.launch.directory import create_private
-from spark_lineage.secrets.redacted_log import Log
+from spark_lineage.launch.log import Log
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import jar_cache
 

@@ -19,10 +19,10 @@ from msgspec import Struct, structs
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAUNCH_FILE, TRANSITIONS_FILE, encoded, read_small, replace_private
 from spark_lineage.launch.line import LineError, decode_transition
+from spark_lineage.launch.log import logger_of
 from spark_lineage.merge.conclusion import TryEnd
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
-from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.secrets.redaction import redact
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-from spark_lineage.secrets.redacted_log import Log, clean_log, escaped
-from spark_lineage.secrets.redaction import beginning, redact_error
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
 
 _NAMED_DATASETS = 20
 _NAMED_COUNTS = 3
+_LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
+# Of C0, C1 and Unicode: what ends a line, and what a terminal takes for a command.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
 _LONGEST_LINE = 500
 _UNREACHED = {
@@ -33,6 +35,103 @@ _UNREACHED = {
 _SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STREAMING_QUERY": "streaming queries"}
 
 
+class Log(Protocol):
+    """What is used of a logger: the standard library's and Airflow's own both fit."""
+
+    def debug(self, *args: Any, **kwargs: Any) -> Any:
+        """Log for developers."""
+
+    def info(self, *args: Any, **kwargs: Any) -> Any:
+        """Log what was done."""
+
+    def warning(self, *args: Any, **kwargs: Any) -> Any:
+        """Log what went wrong."""
+
+    def error(self, *args: Any, **kwargs: Any) -> Any:
+        """Log what is lost."""
+
+
+def logger_of(given: Any) -> Log:
+    """Return what logs without secrets, to the logger of a module by its name, or to one of any Airflow version.
+
+    They have nothing else in common: a filter of ``logging`` sees no record of Airflow 3's, and none of a child.
+    """
+    logger: Any = logging.getLogger(given) if isinstance(given, str) else given
+    return logger if isinstance(logger, RedactedLog) else RedactedLog(logger)
+
+
+class RedactedLog:
+    """Wraps a logger: what it logs is masked, and an error whose traceback is logged is redacted in place.
+
+    :param mask: of the texts; each message is one line by default
+    """
+
+    def __init__(self, logger: Any, mask: Callable[[str], str] | None = None) -> None:
+        self._logger = logger
+        self._mask = mask or _masked
+        self.masked_line: str | None = None
+        """The line of spark-submit that is passed on next, masked already."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._logger, name)
+        if name not in _LEVELS:
+            return found
+
+        def log_masked(*arguments: Any, **keywords: Any) -> Any:
+            if isinstance(self._logger, logging.Logger):
+                if name == "debug" and not self._logger.isEnabledFor(logging.DEBUG):
+                    return None
+                # Where it was said, not where it was masked.
+                keywords.setdefault("stacklevel", 2)
+            given = keywords.get("exc_info", name == "exception")
+            if error := given if isinstance(given, BaseException) else given and sys.exc_info()[1]:
+                # On purpose here, and below: each process of Airflow imports this, and seldom logs anything.
+                from spark_lineage.secrets.redaction import redact_error
+
+                redact_error(error)
+            return found(*self._clean(name, arguments), **keywords)
+
+        # Found at once from now on: a driver has many lines.
+        vars(self)[name] = log_masked
+        return log_masked
+
+    def _clean(self, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        if arguments == (self.masked_line,):
+            return arguments
+        level = arguments[:1] if name == "log" else ()
+        message, values = arguments[len(level) : len(level) + 1], arguments[len(level) + 1 :]
+        if not message:
+            return arguments
+        masked = tuple(map(self._value, values))
+        try:
+            text = str(self._value(message[0])) % masked if masked else str(self._value(message[0]))
+        except (TypeError, ValueError):
+            text = " ".join(map(str, (message[0], *masked)))
+        text = self._mask(text)
+        # A "%" that is there now stands for itself.
+        return (*level, "%s", text) if "%" in text else (*level, text)
+
+    def _value(self, value: Any) -> Any:
+        from spark_lineage.secrets.redaction import redact_command, redact_value
+
+        if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+            return redact_command(value)
+        if isinstance(value, (str, BaseException)):
+            return self._mask(str(value))
+        return redact_value(value) if isinstance(value, (list, tuple, dict)) else value
+
+
+def _masked(text: str) -> str:
+    from spark_lineage.secrets.redaction import redact
+
+    return escaped(redact(text))
+
+
+def escaped(text: str) -> str:
+    """Return a text as one line that a terminal shows as it is: names and answers of servers may hold anything."""
+    return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
 def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
     """Log what follows from an error, with its cause; where it happened, for developers."""
     logger.warning("%s: %s: %s", consequence, type(error).__name__, error)
@@ -44,6 +143,8 @@ def error_line(error: Exception, *, is_ours: bool = False) -> str:
 
     :param is_ours: whether its text says it all
     """
+    from spark_lineage.secrets.redaction import beginning
+
     line = beginning(_PARAMETERS.sub("?…", " ".join(str(error).split())), _LONGEST_LINE)
     return line if is_ours else f"{type(error).__name__}: {line}"
 
@@ -60,7 +161,7 @@ class Guard:
 
     def __init__(self, is_required: Callable[[], bool], logger: Log) -> None:
         self._is_required = is_required
-        self.log = clean_log(logger)
+        self.log = logger_of(logger)
         self._logged: set[str] = set()
 
     @contextmanager
@@ -73,6 +174,8 @@ class Guard:
             yield
         except Exception as error:
             if can_fail and self._is_required():
+                from spark_lineage.secrets.redaction import redact_error
+
                 # Airflow shows it, and what it was raised from.
                 redact_error(error)
                 if isinstance(error, LineageRequiredError):

@@ -23,7 +23,7 @@ from spark_lineage.notify.job_events import application_ids
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.secrets.redacted_log import Log
+    from spark_lineage.launch.log import Log
 
 ALIAS = "spark_lineage"
 """The alias of a task whose DAG names none."""

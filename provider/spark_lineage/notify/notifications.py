@@ -16,8 +16,8 @@ from spark_lineage.notify.job_events import JobEvents
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
+    from spark_lineage.launch.log import Log
     from spark_lineage.notify.context import ListenerContext
-    from spark_lineage.secrets.redacted_log import Log
     from spark_lineage.settings import Settings
     from spark_lineage.settings.places import TaskSettings
 

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
+from spark_lineage.launch.log import logger_of
 from spark_lineage.merge.execution import Execution, LoggedApplication
 from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import by_name
@@ -34,7 +35,6 @@ from spark_lineage.plans.running import Running, made, target_versions, unread_c
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 from spark_lineage.plans.task_sums import TaskSums
-from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.secrets.redaction import beginning
 
 __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_log"]

@@ -22,12 +22,12 @@ from spark_lineage.deliver.provider_transport import airflow_connection
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.task_event import AirflowTry
 from spark_lineage.launch.launch import LostTry
+from spark_lineage.launch.log import logger_of
 from spark_lineage.launch.stores import ServerStore
 from spark_lineage.recover.closing import close, guard
 from spark_lineage.recover.recovery import end_leftovers
 from spark_lineage.recover.search import DAG_RUN_ENDS, DagRunEnd, LeftInOutbox
 from spark_lineage.secrets.redacted_event import encode
-from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.settings.places import section_settings
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spark_lineage.launch.log import log_trouble
-from spark_lineage.secrets.redacted_log import logger_of
+from spark_lineage.launch.log import log_trouble, logger_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

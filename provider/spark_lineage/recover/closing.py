@@ -18,12 +18,11 @@ from spark_lineage.emit.openlineage_provider import emission, send
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, operator_lineage, task_event
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.launch import LostTry, TaskKey
-from spark_lineage.launch.log import Guard, log_lineage, log_status
+from spark_lineage.launch.log import Guard, log_lineage, log_status, logger_of
 from spark_lineage.launch.stores import WorkerStore, claim
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
 from spark_lineage.recover.search import launches_of
 from spark_lineage.secrets.redacted_event import encode
-from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
 

@@ -12,13 +12,12 @@ from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Dead
 from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import read_transitions
 from spark_lineage.launch.line import LineCounts
-from spark_lineage.launch.log import Guard
+from spark_lineage.launch.log import Guard, Log
 from spark_lineage.merge.conclusion import EndFacts, is_kill_asked
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import ENDED, Status
 from spark_lineage.naming.options import DEFAULT_NAMING
-from spark_lineage.secrets.redacted_log import Log
 from spark_lineage.settings import Settings
 from spark_lineage.submission.submission import Submission
 from spark_lineage.watch.status_monitor import AIRFLOW

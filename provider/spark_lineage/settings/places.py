@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spark_lineage.launch.log import Log
 from spark_lineage.naming.options import DEFAULT_NAMING, Naming, naming_from
-from spark_lineage.secrets.redacted_log import Log
 from spark_lineage.secrets.registered_secrets import use_patterns
 from spark_lineage.settings import SECTION, SettingError, Settings
 

@@ -19,14 +19,13 @@ from spark_lineage.launch.directory import (
     open_to_read,
 )
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
-from spark_lineage.launch.log import Guard
+from spark_lineage.launch.log import Guard, Log, logger_of
 from spark_lineage.launch.retention import remove_event_logs, remove_part
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.transition import Report
 from spark_lineage.plans.event_log import EventLogError, FollowedEventLog, read_event_log
 from spark_lineage.plans.event_log_files import IN_PROGRESS, event_logs_in, logs_of, run_id_of
-from spark_lineage.secrets.redacted_log import Log, logger_of
 from spark_lineage.submission.lineage_files import is_status_file, lines
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage import declare
+from spark_lineage.launch.log import logger_of
 from spark_lineage.merge.event import Dataset, Job, JobFacets, JobTypeFacet, Run, RunEvent, observe
 from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.secrets.redacted_log import logger_of
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context

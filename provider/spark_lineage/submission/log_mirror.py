@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import local_directory, remote_directory
 from spark_lineage.launch.launch import application_ids
-from spark_lineage.launch.log import error_line
-from spark_lineage.secrets.redacted_log import Log
+from spark_lineage.launch.log import Log, error_line
 from spark_lineage.submission.collector import Collector, earliest_of_run
 from spark_lineage.submission.copies import Copies, SourceError, Wanted
 from spark_lineage.submission.history_log import HistoryLog, HistoryLogs

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, Deadline
+from spark_lineage.launch.log import logger_of
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import StatusReport, StatusSummary, StatusTransition
-from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.submission.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.submission.event_channel import EventChannel
 from spark_lineage.submission.history_log import HistoryLogs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from spark_lineage.adapters.driver_output import DriverError
+from spark_lineage.adapters.driver_output import DriverError, LineRedaction
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, BoundedRun
 from spark_lineage.launch.launch import with_application
 from spark_lineage.launch.log import (
@@ -22,7 +22,6 @@ from spark_lineage.launch.log import (
 from spark_lineage.merge.conclusion import EndFacts, reported_end
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import ENDED, Status
-from spark_lineage.secrets.redacted_log import LineRedaction
 from spark_lineage.secrets.redaction import explain_error
 from spark_lineage.submission.declared import add_inlets_and_outlets
 from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES

@@ -18,8 +18,7 @@ from spark_lineage.adapters.submission_digest import submission_digest
 from spark_lineage.deliver.stored_event import made
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, read_small, replace_private
-from spark_lineage.launch.log import Guard
-from spark_lineage.secrets.redacted_log import Log
+from spark_lineage.launch.log import Guard, Log
 from spark_lineage.settings.places import TaskSettings, lineage_directory
 
 if TYPE_CHECKING:

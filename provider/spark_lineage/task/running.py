@@ -22,10 +22,9 @@ from spark_lineage.launch.bounded_run import (
 )
 from spark_lineage.launch.directory import LAUNCH_FILE, root_of
 from spark_lineage.launch.launch import Launch, kept, store_launch
-from spark_lineage.launch.log import log_trouble
+from spark_lineage.launch.log import log_trouble, logger_of
 from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
-from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.submission.submission import Submission
 from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, job_url
 from spark_lineage.task.tracking import Tracking

@@ -26,10 +26,9 @@ from spark_lineage.launch.bounded_run import (
     Kill,
 )
 from spark_lineage.launch.launch import Launch, storable
-from spark_lineage.launch.log import Guard, LineageRequiredError
+from spark_lineage.launch.log import Guard, LineageRequiredError, Log
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import TaskLineage
-from spark_lineage.secrets.redacted_log import Log
 from spark_lineage.secrets.redaction import redact_error
 from spark_lineage.settings.places import TaskSettings
 from spark_lineage.task.ended import Ended

@@ -19,9 +19,9 @@ from msgspec import Struct, field
 
 from spark_lineage.http_client import NoAnswerError, place_of
 from spark_lineage.launch.driver import Driver
+from spark_lineage.launch.log import logger_of
 from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, SUMMED, TaskNumbers, accumulators_of, own_accumulator
 from spark_lineage.merge.transition import ENDED, StatusReport
-from spark_lineage.secrets.redacted_log import logger_of
 from spark_lineage.watch.dialect import Answer, Dialect, Dialogue, State, from_millis, get, status_of
 from spark_lineage.watch.endpoints import Endpoints
 

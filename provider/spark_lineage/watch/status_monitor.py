@@ -14,7 +14,7 @@ from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, BoundedRun, Deadline
 from spark_lineage.launch.directory import TRANSITIONS_FILE, append_private
 from spark_lineage.launch.launch import kept, read_transitions
-from spark_lineage.launch.log import log_trouble
+from spark_lineage.launch.log import Log, log_trouble, logger_of
 from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import (
     ENDED,
@@ -27,7 +27,6 @@ from spark_lineage.merge.transition import (
     Subject,
     report_of,
 )
-from spark_lineage.secrets.redacted_log import Log, logger_of
 from spark_lineage.watch.dialect import Dialect, converse
 from spark_lineage.watch.sources import Sources
 
