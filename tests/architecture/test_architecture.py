@@ -38,7 +38,7 @@ ARROWS = {
     "plans": {"launch", "merge", "naming", "secrets"},
     "submission": {"declare", "http_client", "launch", "merge", "plans", "secrets", "settings", "watch"},
     "receiver": {"cli", "submission", "launch"},
-    "watch": {"http_client", "launch", "merge", "secrets", "settings"},
+    "watch": {"http_client", "launch", "merge", "settings"},
     "emit": _LEAVES | {"settings"},
     "deliver": {"add_ons", "emit", "launch", "merge", "secrets", "settings"},
     "atlas": {"cli", "deliver", "launch", "naming", "secrets", "settings"},
@@ -59,7 +59,7 @@ ARROWS = {
     # It names operators as texts.
     "policy": {"launch", "settings"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
-    "listeners": _LEAVES - {"naming"} | {"add_ons", "notify", "recover"},
+    "listeners": {"add_ons", "launch", "merge", "notify", "recover"},
     "provider_info": {"deliver", "settings"},
 }
 # What no task needs, and nothing of the core imports: the table in ``spark_lineage.add_ons`` names it.
@@ -76,11 +76,8 @@ EXITS = {
     # The hook prints its command, and puts it into its exception.
     "log": {
         "launch.log",
-        "adapters.driver_output",
-        "adapters.spark_sql",
-        "adapters.spark_submit",
-        "adapters.adapter",
         "task.ended",
+        *(f"adapters.{name}" for name in ("driver_output", "spark_sql", "spark_submit")),
     },
     "file or XCom": {
         *("launch.launch", "watch.status_monitor", "deliver.pauses", "deliver.spool", "task.links", "task.running"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.adapters.driver_output import LineRedaction
-from spark_lineage.launch.log import RedactedLog, logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.secrets import registered_secrets as own_secrets
 from spark_lineage.secrets.redaction import redact_name
 
@@ -33,9 +33,9 @@ def nothing_stays() -> Iterator[None]:
 
 
 @pytest.fixture
-def log(caplog: pytest.LogCaptureFixture) -> Iterator[RedactedLog]:
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[Log]:
     with caplog.at_level(logging.DEBUG):
-        yield RedactedLog(logging.getLogger("hook"), redact_name)
+        yield Log(logging.getLogger("hook"), redact_name)
 
 
 @pytest.mark.parametrize("line", IDS)
@@ -71,7 +71,7 @@ def test_the_lines_of_a_private_key_go_with_what_a_logger_puts_before_each() -> 
     assert redact_line(report) == report
 
 
-def test_whatever_the_hook_says_is_masked(log: RedactedLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_whatever_the_hook_says_is_masked(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     masker.mask_secret("Zx9!q2")
     log.debug(["curl", "--password", "hunter2", "http://me:hunter2@master:6066"])
     log.debug("Poll cmd: %s", ["spark-submit", "--conf", "spark.x.secret=hunter2"])
@@ -96,13 +96,13 @@ def test_whatever_the_hook_says_is_masked(log: RedactedLog, caplog: pytest.LogCa
     ]
 
 
-def test_a_line_that_was_masked_is_passed_on_as_it_is(log: RedactedLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_line_that_was_masked_is_passed_on_as_it_is(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     log.masked_line = "token=hunter2"
     log.info("token=hunter2")
     assert caplog.messages == ["token=hunter2"]
 
 
-def test_all_else_of_the_logger_is_there(log: RedactedLog) -> None:
+def test_all_else_of_the_logger_is_there(log: Log) -> None:
     assert log.name == "hook"
     assert log.isEnabledFor(logging.DEBUG)
 
@@ -121,8 +121,7 @@ def test_no_secret_is_logged(
     error = ValueError("password=hunter2 \x1b[31m", {"token": "hunter3"})
     error.__cause__ = OSError(2, "no such file", "s3://me:hunter4@lake/orders")
     error.add_note("Authorization: Bearer hunter5hunter5hunter5")
-    log = logger_of(given())
-    assert logger_of(log) is log
+    log = Log(Log(given()))
     log.warning("password=hunter6 in %s", "a message")
     log.info("An argument: %s, a command: %s", "secret: hunter7", ["--token", "hunter8"])
     log.warning("A value: %s", {"secret": "hunter9"})
@@ -141,12 +140,12 @@ def test_no_secret_is_logged(
 
 
 def test_a_line_stands_where_it_was_said(caplog: pytest.LogCaptureFixture) -> None:
-    logger_of("spark_lineage.of_a_test").warning("100%")
+    Log("spark_lineage.of_a_test").warning("100%")
     assert [(record.filename, record.getMessage()) for record in caplog.records] == [(Path(__file__).name, "100%")]
 
 
 def test_what_is_not_logged_is_not_looked_at() -> None:
     log, error = logging.getLogger("spark_lineage.silent"), ValueError("password=hunter2")
     log.setLevel(logging.WARNING)
-    logger_of(log).debug("No one reads it", exc_info=error)
+    Log(log).debug("No one reads it", exc_info=error)
     assert error.args == ("password=hunter2",)

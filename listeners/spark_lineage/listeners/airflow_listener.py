@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import hookimpl
 
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 
 if TYPE_CHECKING:
     from spark_lineage.merge.conclusion import TryEnd
@@ -27,7 +27,7 @@ _SWEEP_SECONDS = 300.0
 _SWEEP_HOURS = 24.0
 _STARTING_SECONDS = 10.0
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 
 class AirflowListener:

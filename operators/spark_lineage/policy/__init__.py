@@ -17,9 +17,9 @@ from inspect import unwrap
 from types import new_class
 from typing import Any, NamedTuple
 
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 
 class Kind(NamedTuple):

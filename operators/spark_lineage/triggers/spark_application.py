@@ -15,7 +15,7 @@ from asgiref.sync import sync_to_async
 
 from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import Launch, kept, stored_launch
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.transition import StatusLedger
 from spark_lineage.secrets.redaction import beginning
 from spark_lineage.settings.places import Places
@@ -103,7 +103,7 @@ class SparkApplicationTrigger(BaseTrigger):
                     return self._event("UNKNOWN", str(error), ledger)
                 # A server that is restarted, or a backend of secrets: the driver goes on meanwhile.
                 unanswered += 1
-                log = logger_of(self.log)
+                log = Log(self.log)
                 say = log.warning if unanswered in _SAID_AT else log.debug
                 say("No server reports the status of %s: %s", self._external_id, error)
             left = math.inf if self.deadline is None else self.deadline - time.time()
@@ -142,9 +142,9 @@ class SparkApplicationTrigger(BaseTrigger):
                 launch, endpoints = await self._endpoints()
                 managers = Sources(endpoints, Driver()).managers
                 await converse_async(kill_driver(managers, launch.external_id or ""), endpoints.async_client().send)
-                logger_of(self.log).info("%s is killed, because its task was cleared or marked.", external_id)
+                Log(self.log).info("%s is killed, because its task was cleared or marked.", external_id)
         except Exception as error:
-            logger_of(self.log).warning("%s may still run without its task: %s", external_id, error)
+            Log(self.log).warning("%s may still run without its task: %s", external_id, error)
 
     async def _task_state(self) -> str | None:
         """Return what Airflow's database says.

@@ -15,7 +15,7 @@ from typing import Any, Self
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import SubmitArguments
-from spark_lineage.launch.log import RedactedLog
+from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
 
 # The hook has no arguments for these.
@@ -42,7 +42,7 @@ class SparkSqlAdapter(OperatorAdapter):
         self._added: list[str] = []
         self._thread = 0
         self._run_stock, self._build_stock = hook.run_query, hook._prepare_command
-        self._log = hook._log = RedactedLog(hook.log, redact_name)
+        self._log = hook._log = Log(hook.log, redact_name)
         self._log_line = self._log.info
         vars(self._log)["info"] = self._take_line
         vars(hook).update(run_query=self._run, _prepare_command=self._build)

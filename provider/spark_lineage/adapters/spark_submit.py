@@ -20,7 +20,7 @@ from spark_lineage.adapters.processes import end_processes
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
-from spark_lineage.launch.log import RedactedLog
+from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact, redact_command, redact_name, remember_values
 from spark_lineage.watch.endpoints import unknown_seconds
 
@@ -58,7 +58,7 @@ class SparkSubmitAdapter(OperatorAdapter):
         self._application = ""
         self._added: frozenset[str] = frozenset()
         self._added_env: Mapping[str, str] = {}
-        self._log = hook._log = RedactedLog(hook.log, redact_name)
+        self._log = hook._log = Log(hook.log, redact_name)
         self._original_submit: Callable[..., str | None] = hook.submit
         self._original_log = hook._process_spark_submit_log
         self._original_mask = hook._mask_cmd

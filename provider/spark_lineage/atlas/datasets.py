@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_lineage.atlas.types import COLUMN, DATASET
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.naming.identity import DatasetName, dataset_type
 from spark_lineage.naming.options import HostPatterns, Naming
 
-_log = logger_of(__name__)
+_log = Log(__name__)
 
 DEFAULT_NAMESPACE = "primary"
 """As ``atlas.metadata.namespace`` of Atlas's hooks has it."""

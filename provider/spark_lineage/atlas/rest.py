@@ -15,9 +15,9 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.types import SERVICE, left_alone, to_make, to_update
 from spark_lineage.deliver.sender import Later, Refused, no_of
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 
-_log = logger_of(__name__)
+_log = Log(__name__)
 
 _API = "/api/atlas/v2"
 _PAGE = 100

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spark_lineage.deliver.sender import Later, Refused
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.deliver.spool import Outgoing
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 DEFAULT_TIMEOUT_SECONDS = 10.0
 # librdkafka's own limit, 1 MB before compression, is lower than the broker's, which then says what it takes.

@@ -16,10 +16,10 @@ from spark_lineage.deliver.spool import Spool, SpoolError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import encoded
 from spark_lineage.launch.lock import release
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.settings.places import option, outbox_directory
 
-_log = logger_of(__name__)
+_log = Log(__name__)
 
 FLUSH_SECONDS = 300.0
 # Another process sends meanwhile.

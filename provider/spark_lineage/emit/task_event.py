@@ -19,7 +19,7 @@ from spark_lineage.emit.openlineage_provider import as_meant
 from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import collection_facet, input_datasets, job_facets, output_datasets, run_facets
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, cut, reduction_text
-from spark_lineage.secrets.redaction import redact_value
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -72,7 +72,7 @@ class JobDetails(Struct, frozen=True):
     @classmethod
     def of(cls, settings: Settings, task: Any, task_instance: Any = None) -> Self:
         """Return the details of the job of an operator; None for one that is gone."""
-        tags = redact_value(settings.lineage_tags)
+        tags = {redact(key): redact(value) for key, value in settings.lineage_tags.items()}
         source = source_code(getattr(task, "application", None), task_instance)
         return cls(tags, source, settings.map_index_in_job_name)
 
@@ -136,7 +136,8 @@ def source_code(application: Any, task_instance: Any = None) -> dict[str, Source
             # The bundle asks Git, and may have no repository on this host.
             with suppress(Exception):
                 where |= _in_repository(path, bundle)
-    return {"sourceCodeLocation": SourceCodeLocationJobFacet(**redact_value(where), producer=PRODUCER)}
+    where = {key: value and redact(value) for key, value in where.items()}
+    return {"sourceCodeLocation": SourceCodeLocationJobFacet(**where, producer=PRODUCER)}
 
 
 def _in_repository(path: Path, bundle: Any) -> dict[str, str]:

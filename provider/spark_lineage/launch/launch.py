@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAUNCH_FILE, TRANSITIONS_FILE, encoded, read_small, replace_private
 from spark_lineage.launch.line import LineError, decode_transition
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.conclusion import TryEnd
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
@@ -30,7 +30,7 @@ STORE_KEY = "spark_lineage_launch"
 _YARN_ID = re.compile(r"application_\d+_\d+\Z")
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,40 +35,19 @@ _UNREACHED = {
 _SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STREAMING_QUERY": "streaming queries"}
 
 
-class Log(Protocol):
-    """What is used of a logger: the standard library's and Airflow's own both fit."""
+class Log:
+    """What logs without secrets, to a logger of any Airflow version, or to that of a module by its name.
 
-    def debug(self, *args: Any, **kwargs: Any) -> Any:
-        """Log for developers."""
+    They have nothing else in common: a filter of ``logging`` sees no record of Airflow 3's, and none of a child. An
+    error whose traceback is logged is redacted in place.
 
-    def info(self, *args: Any, **kwargs: Any) -> Any:
-        """Log what was done."""
-
-    def warning(self, *args: Any, **kwargs: Any) -> Any:
-        """Log what went wrong."""
-
-    def error(self, *args: Any, **kwargs: Any) -> Any:
-        """Log what is lost."""
-
-
-def logger_of(given: Any) -> Log:
-    """Return what logs without secrets, to the logger of a module by its name, or to one of any Airflow version.
-
-    They have nothing else in common: a filter of ``logging`` sees no record of Airflow 3's, and none of a child.
-    """
-    logger: Any = logging.getLogger(given) if isinstance(given, str) else given
-    return logger if isinstance(logger, RedactedLog) else RedactedLog(logger)
-
-
-class RedactedLog:
-    """Wraps a logger: what it logs is masked, and an error whose traceback is logged is redacted in place.
-
-    :param mask: of the texts; each message is one line by default
+    :param mask: of texts, for a hook, whose lines stay as they are; by default each message is one line
     """
 
     def __init__(self, logger: Any, mask: Callable[[str], str] | None = None) -> None:
-        self._logger = logger
-        self._mask = mask or _masked
+        logger = logging.getLogger(logger) if isinstance(logger, str) else logger
+        self._logger: Any = vars(logger)["_logger"] if isinstance(logger, Log) else logger
+        self._mask = mask
         self.masked_line: str | None = None
         """The line of spark-submit that is passed on next, masked already."""
 
@@ -89,42 +68,33 @@ class RedactedLog:
                 from spark_lineage.secrets.redaction import redact_error
 
                 redact_error(error)
-            return found(*self._clean(name, arguments), **keywords)
+            return found(*self._masked(name, arguments), **keywords)
 
         # Found at once from now on: a driver has many lines.
         vars(self)[name] = log_masked
         return log_masked
 
-    def _clean(self, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _masked(self, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        from spark_lineage.secrets.redaction import redact, redact_command
+
         if arguments == (self.masked_line,):
             return arguments
-        level = arguments[:1] if name == "log" else ()
-        message, values = arguments[len(level) : len(level) + 1], arguments[len(level) + 1 :]
-        if not message:
+        mask, level = self._mask or redact, arguments[:1] if name == "log" else ()
+        said = [
+            redact_command(each)
+            if isinstance(each, list | tuple) and all(isinstance(part, str) for part in each)
+            else (mask(str(each)) if isinstance(each, str | BaseException) else each)
+            for each in arguments[len(level) :]
+        ]
+        if not said:
             return arguments
-        masked = tuple(map(self._value, values))
         try:
-            text = str(self._value(message[0])) % masked if masked else str(self._value(message[0]))
+            text = mask(str(said[0]) % tuple(said[1:]) if said[1:] else str(said[0]))
         except (TypeError, ValueError):
-            text = " ".join(map(str, (message[0], *masked)))
-        text = self._mask(text)
+            text = mask(" ".join(map(str, said)))
+        text = text if self._mask is not None else escaped(text)
         # A "%" that is there now stands for itself.
         return (*level, "%s", text) if "%" in text else (*level, text)
-
-    def _value(self, value: Any) -> Any:
-        from spark_lineage.secrets.redaction import redact_command, redact_value
-
-        if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-            return redact_command(value)
-        if isinstance(value, (str, BaseException)):
-            return self._mask(str(value))
-        return redact_value(value) if isinstance(value, (list, tuple, dict)) else value
-
-
-def _masked(text: str) -> str:
-    from spark_lineage.secrets.redaction import redact
-
-    return escaped(redact(text))
 
 
 def escaped(text: str) -> str:
@@ -159,9 +129,9 @@ class Guard:
     :param is_required: whether the task asked to fail; asked only when there is trouble, which may be in the settings
     """
 
-    def __init__(self, is_required: Callable[[], bool], logger: Log) -> None:
+    def __init__(self, is_required: Callable[[], bool], logger: Any) -> None:
         self._is_required = is_required
-        self.log = logger_of(logger)
+        self.log = Log(logger)
         self._logged: set[str] = set()
 
     @contextmanager

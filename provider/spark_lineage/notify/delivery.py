@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from spark_lineage.launch.log import Log, logger_of
+from spark_lineage.launch.log import Log
 
 if TYPE_CHECKING:
     from spark_lineage.notify.context import ListenerContext
@@ -102,7 +102,7 @@ class Delivery:
     def __init__(self, name: str, make: Callable[[], Any], logger: Log, *, max_bytes: int = MAX_QUEUED_BYTES) -> None:
         self.counts = DeliveryCounts(name)
         self._make = make
-        self._log = logger_of(logger)
+        self._log = Log(logger)
         self._max_bytes = max_bytes
         self._queue: deque[Event] = deque()
         self._queued_bytes = 0

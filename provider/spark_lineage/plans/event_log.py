@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.execution import Execution, LoggedApplication
 from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import by_name
@@ -39,7 +39,7 @@ from spark_lineage.secrets.redaction import beginning
 
 __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_log"]
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 SOURCE = "event log"
 # Of the message of an exception, which goes on with the stack trace; it is redacted, then cut again.

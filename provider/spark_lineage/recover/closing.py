@@ -18,7 +18,7 @@ from spark_lineage.emit.openlineage_provider import emission, send
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, operator_lineage, task_event
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.launch import LostTry, TaskKey
-from spark_lineage.launch.log import Guard, log_lineage, log_status, logger_of
+from spark_lineage.launch.log import Guard, Log, log_lineage, log_status
 from spark_lineage.launch.stores import WorkerStore, claim
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
 from spark_lineage.recover.search import launches_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.launch.stores import LaunchStore
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 guard = Guard(lambda: False, log)
 

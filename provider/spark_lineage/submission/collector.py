@@ -19,7 +19,7 @@ from spark_lineage.launch.directory import (
     open_to_read,
 )
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
-from spark_lineage.launch.log import Guard, Log, logger_of
+from spark_lineage.launch.log import Guard, Log
 from spark_lineage.launch.retention import remove_event_logs, remove_part
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.state import LineageState
@@ -38,7 +38,7 @@ _CHUNK_BYTES = 1024 * 1024
 _SKEW_SECONDS = 300.0
 _TIMED_VERSION = 7
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 
 class Collector:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage import declare
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.event import Dataset, Job, JobFacets, JobTypeFacet, Run, RunEvent, observe
 from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import Observed
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spark_lineage.launch.log import Guard
     from spark_lineage.merge.lineage import TaskLineage
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 _JOB = JobFacets(jobType=JobTypeFacet(processingType="BATCH", jobType="DECLARED"))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseSensorOperator
 
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import clean_errors
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class SparkHistoryServerSensor(BaseSensorOperator):
         try:
             if self.application_id is not None:
                 return server.is_over(self.application_id)
-            logger_of(self.log).info("The History Server is up: Spark %s", server.version())
+            Log(self.log).info("The History Server is up: Spark %s", server.version())
         except NoAnswerError as error:
-            logger_of(self.log).info("No answer: %s", error)
+            Log(self.log).info("No answer: %s", error)
             return False
         return True

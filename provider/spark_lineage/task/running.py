@@ -22,7 +22,7 @@ from spark_lineage.launch.bounded_run import (
 )
 from spark_lineage.launch.directory import LAUNCH_FILE, root_of
 from spark_lineage.launch.launch import Launch, kept, store_launch
-from spark_lineage.launch.log import log_trouble, logger_of
+from spark_lineage.launch.log import Log, log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
 from spark_lineage.submission.submission import Submission
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # For what is there to be read at once, however late it is; and for a line that is just being folded.
 _AT_LEAST_SECONDS, _LINE_SECONDS = 0.5, 0.3
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 
 class Running:

@@ -11,14 +11,14 @@ from msgspec import structs
 
 from spark_lineage.http_client import HttpClient, NoAnswerError
 from spark_lineage.launch.driver import Driver
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport, StatusSummary
 from spark_lineage.watch.dialect import Dialect, Dialogue, converse
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer
 
-log = logger_of(__name__)
+log = Log(__name__)
 
 
 class Sources:

@@ -19,13 +19,13 @@ from msgspec import Struct, field
 
 from spark_lineage.http_client import NoAnswerError, place_of
 from spark_lineage.launch.driver import Driver
-from spark_lineage.launch.log import logger_of
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, SUMMED, TaskNumbers, accumulators_of, own_accumulator
 from spark_lineage.merge.transition import ENDED, StatusReport
 from spark_lineage.watch.dialect import Answer, Dialect, Dialogue, State, from_millis, get, status_of
 from spark_lineage.watch.endpoints import Endpoints
 
-_log = logger_of(__name__)
+_log = Log(__name__)
 
 # Spark keeps a thousand (spark.sql.ui.retainedExecutions), and up to 4.1 gives 20 without a length.
 _SQL = "sql?details=false&planDescription=false&length=10000"

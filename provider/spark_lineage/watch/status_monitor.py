@@ -14,7 +14,7 @@ from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, BoundedRun, Deadline
 from spark_lineage.launch.directory import TRANSITIONS_FILE, append_private
 from spark_lineage.launch.launch import kept, read_transitions
-from spark_lineage.launch.log import Log, log_trouble, logger_of
+from spark_lineage.launch.log import Log, log_trouble
 from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import (
     ENDED,
@@ -30,7 +30,7 @@ from spark_lineage.merge.transition import (
 from spark_lineage.watch.dialect import Dialect, converse
 from spark_lineage.watch.sources import Sources
 
-log = logger_of(__name__)
+log = Log(__name__)
 AIRFLOW, SUBMIT = "Airflow", "spark-submit"
 _LEAST_SECONDS, _STOP_SECONDS, _PROGRESS_SECONDS = 0.05, 0.8, 60.0
 
