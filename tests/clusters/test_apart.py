@@ -46,6 +46,7 @@ TRUTH: dict[str, tuple[dict[str, int], str]] = {
     "fails": (TWO, "FAIL"),
     "killed": (TWO, "FAIL"),
     "declares": ({**CHAIN, "report": 2}, "COMPLETE"),
+    "hides": (CHAIN, "COMPLETE"),
     "attempts": ({**CHAIN_OF_ATTEMPTS}, "COMPLETE"),
     "counts": ({"counts": 2}, "COMPLETE"),
     "queries": ({f"query{number}": ROWS - number % 9 for number in range(0, 200, 20)}, "COMPLETE"),
@@ -207,6 +208,22 @@ def test_yarn_row_of_the_matrix_is_whole(apart: Apart, tmp_path: Path, row: str,
     program = row if row in {"declares", "attempts"} else "chain"
     verdict = run_row(apart, row, program, *arguments, conf=conf)
     assert verdict[0] == "whole", f"{number}: {verdict}"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", RUNS)
+def test_yarn_event_log_is_read_where_the_configuration_of_hdfs_says(apart: Apart, number: int) -> None:
+    apart.webhdfs("PUT", "logs", op="MKDIRS", permission="1777")
+    conf = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"{apart.hadoop.hdfs}{apart.directory}/logs"}
+    verdict = run_row(apart, "event log on HDFS", "chain", conf=conf, evidence="event_log")
+    assert verdict[0] == "whole", f"{number}: {verdict}"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", RUNS)
+def test_yarn_without_a_readable_log_counts_what_is_missing(apart: Apart, number: int) -> None:
+    verdict = run_row(apart, "no readable log", "hides", conf={"spark.log.level": "WARN"})
+    assert verdict[0] == "counted", f"{number}: {verdict}"
 
 
 @pytest.fixture(scope="module")

@@ -159,8 +159,9 @@ def test_an_application_that_is_killed_through_the_resource_manager(
     assert outcome.error is not None, outcome.printed
     assert state(outcome) == "FAIL", "Airflow did not ask for it"
     has_datasets(yarn, outcome)
-    if deploy_mode == "cluster":  # In client mode spark-submit may have ended before YARN is asked again.
-        assert ("KILLED", MANAGER) in statuses(outcome, "DRIVER")
+    assert ("KILLED", MANAGER) in statuses(outcome, "DRIVER" if deploy_mode == "cluster" else "APPLICATION")
+    assert f"({MANAGER})" in outcome.lineage["run_facets"]["sparkLineage_status"]["error"]
+    assert MANAGER in outcome.error
 
 
 def test_a_task_that_is_killed_kills_its_application(yarn: Any, statuses: Callable[..., Any]) -> None:

@@ -26,8 +26,7 @@ from spark_lineage.merge.lineage import (
     UnreadPart,
 )
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
-from spark_lineage.merge.transition import StatusSummary, StatusTransition
+from spark_lineage.merge.transition import Accumulator, StatusSummary, StatusTransition, TaskNumbers
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.submission.collector import Collector
 

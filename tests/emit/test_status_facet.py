@@ -11,8 +11,15 @@ from openlineage.client.serde import Serde
 from spark_lineage.emit.facets import STATUS_KEY
 from spark_lineage.emit.run_event import run_event, run_facets
 from spark_lineage.merge.lineage import TaskLineage, TaskState
-from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
-from spark_lineage.merge.transition import MAX_FAILED, StatusLedger, StatusReport, StatusSummary, StatusTransition
+from spark_lineage.merge.transition import (
+    MAX_FAILED,
+    Accumulator,
+    StatusLedger,
+    StatusReport,
+    StatusSummary,
+    StatusTransition,
+    TaskNumbers,
+)
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 1000, tzinfo=UTC)
 

@@ -9,8 +9,7 @@ import msgspec
 
 from spark_lineage.listeners.metrics_listener import MetricsListener
 from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, Statistics, TaskLineage
-from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
-from spark_lineage.merge.transition import StatusSummary, StatusTransition
+from spark_lineage.merge.transition import Accumulator, StatusSummary, StatusTransition, TaskNumbers
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents

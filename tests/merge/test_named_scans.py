@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.correction import with_names
+from spark_lineage.merge.evidence import without_pushed
 from spark_lineage.merge.execution import PUSHED_JOIN, Execution, hidden_table, kafka_topic, stream_source
 from spark_lineage.merge.lineage import SchemaField, Transformation
-from spark_lineage.merge.misnamed import without_pushed
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from spark_lineage.merge.correction import with_declared_names
-from spark_lineage.merge.database_query import DECIDES, DatabaseQuery, QueryReading, QueryTable, query_dataset, query_of
-from spark_lineage.merge.execution import Execution, join_executions
+from spark_lineage.merge.execution import (
+    DECIDES,
+    DatabaseQuery,
+    Execution,
+    QueryReading,
+    QueryTable,
+    join_executions,
+    query_dataset,
+    query_of,
+)
 from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.query_tables import with_queries, without_functions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers, accumulators_of, own_accumulator
+from spark_lineage.merge.transition import Accumulator, TaskNumbers, accumulators_of, own_accumulator
 
 
 def test_numbers_of_an_attempt() -> None:

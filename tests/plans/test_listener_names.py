@@ -12,8 +12,7 @@ from spark_lineage.merge.lineage import IDENTITY, Symlink
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.listener_options import listener_names
-from spark_lineage.plans.event_log import EventLogReader
-from spark_lineage.plans.listener_names import with_listener_names
+from spark_lineage.plans.event_log import EventLogReader, with_listener_names
 
 REMOVED = "spark.openlineage.dataset.removePath.pattern"
 START = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"

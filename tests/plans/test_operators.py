@@ -16,7 +16,6 @@ import pytest
 from spark_lineage.plans import commands as plan_commands
 from spark_lineage.plans import functions as plan_functions
 from spark_lineage.plans import operators as plan_operators
-from spark_lineage.plans import rules as plan_rules
 from spark_lineage.plans import statements as plan_statements
 
 TESTS = Path(__file__).parents[1]
@@ -76,7 +75,7 @@ def rows():
 
 
 def has_rule(name):
-    known = (plan_operators._PASSING, plan_operators._LEAVES, plan_rules.RULES)
+    known = (plan_operators._PASSING, plan_operators._LEAVES, plan_operators.RULES)
     return any(plan_operators.kind_of(name) in each for each in known)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, Accumulator, TaskNumbers
+from spark_lineage.merge.transition import MAX_ACCUMULATORS, Accumulator, TaskNumbers
 from spark_lineage.plans.event_log import EventLogReader, read_event_log
 
 LOG = Path(__file__).parents[1] / "fixtures" / "task_ends.zstd"

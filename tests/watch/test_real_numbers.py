@@ -15,7 +15,7 @@ from msgspec import structs
 from standalone_cluster import compiled, standalone_cluster
 
 from spark_lineage.launch.driver import Driver
-from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
+from spark_lineage.merge.transition import Accumulator, TaskNumbers
 from spark_lineage.plans.event_log import read_event_log
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources

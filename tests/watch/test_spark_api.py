@@ -11,7 +11,7 @@ from dialogues import asked, polled
 
 from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.driver import Driver
-from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
+from spark_lineage.merge.transition import Accumulator, TaskNumbers
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer

@@ -19,8 +19,7 @@ from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.directory import TRANSITIONS_FILE, open_regular
 from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import read_transitions
-from spark_lineage.merge.task_numbers import TaskNumbers
-from spark_lineage.merge.transition import StatusReport, StatusTransition
+from spark_lineage.merge.transition import StatusReport, StatusTransition, TaskNumbers
 from spark_lineage.watch import status_monitor
 from spark_lineage.watch.dialect import Dialect, Dialogue
 from spark_lineage.watch.endpoints import Endpoints

@@ -17,7 +17,7 @@ from spark_lineage.listeners.listener import (
 )
 
 if TYPE_CHECKING:
-    from spark_lineage.merge.task_numbers import TaskNumbers
+    from spark_lineage.merge.transition import TaskNumbers
 
 
 # What is counted of Spark's tasks, by the fields of ``TaskNumbers``.

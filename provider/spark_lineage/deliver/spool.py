@@ -60,6 +60,7 @@ _ENDED_SECONDS, _PART_SECONDS = 2 * 24 * 3600.0, 3600.0
 _OPEN_SECONDS = 90 * 24 * 3600.0
 _STAMP = "%Y%m%dT%H%M%S.%f"
 _NAME = re.compile(r"\d{8}T\d{6}\.\d{6}-[!-~]*-[A-Z]*-\d{1,12}\.json")
+_STAMPED = re.compile(r"\d{8}T\d{6}\.\d{6}")
 _STAMP_LENGTH = len("20260131T120000.123456")
 _TICK = timedelta(microseconds=1)
 # Of an event without a run (``JobEvent``, ``DatasetEvent``).
@@ -216,8 +217,8 @@ class Run:
         """Return a time that comes after the last event, whatever the clock says."""
         now = datetime.now(UTC)
         if self.stamp:
-            # What a stranger left may be at the end of all time.
-            with suppress(OverflowError):
+            # What a stranger left may be no time, or at the end of all time.
+            with suppress(ValueError, OverflowError):
                 now = max(now, _time(self.stamp) + _TICK)
         return now.strftime(_STAMP)
 
@@ -336,10 +337,12 @@ class Spool:
     def remove(self, entry: Entry) -> None:
         """Forget an event that was sent, or that is not to be sent."""
         with self._usable():
-            (self.directory / entry.name).unlink(missing_ok=True)
-            with suppress(NotADirectoryError):
-                for name in (entry.name, f"{entry.name}.why"):
-                    (self._dead / name).unlink(missing_ok=True)
+            try:
+                (self.directory / entry.name).unlink()
+            except FileNotFoundError:
+                with suppress(NotADirectoryError):
+                    for name in (entry.name, f"{entry.name}.why"):
+                        (self._dead / name).unlink(missing_ok=True)
 
     def refuse(self, entry: Entry, why: str) -> None:
         """Make an event a dead letter, with the reason beside it."""
@@ -393,8 +396,8 @@ class Spool:
                     raise
             else:
                 event_type, stamp, began, size = text.split(",")
-                _time(stamp)
-                return Run(event_type, stamp, began, int(size))
+                if _STAMPED.fullmatch(stamp):
+                    return Run(event_type, stamp, began, int(size))
         return Run()
 
     def take_turn(self) -> int | None:

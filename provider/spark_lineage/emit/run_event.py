@@ -39,8 +39,7 @@ from spark_lineage.secrets.redacted_event import event_time, without_controls
 if TYPE_CHECKING:
     from spark_lineage.launch.line import LineCounts
     from spark_lineage.merge.lineage import Application, Attempt, CatalogChange, TaskLineage, TaskState
-    from spark_lineage.merge.task_numbers import TaskNumbers
-    from spark_lineage.merge.transition import StatusSummary, StatusTransition
+    from spark_lineage.merge.transition import StatusSummary, StatusTransition, TaskNumbers
 
 # Of the texts that a source gives; with the number of transitions that a ledger keeps, this bounds the facet.
 _TEXT_LENGTH = 500

@@ -32,7 +32,7 @@ from spark_lineage.emit.facets import (
 )
 from spark_lineage.emit.run_event import run_event, to_json, to_text
 from spark_lineage.launch.bounded_run import Deadline
-from spark_lineage.merge.foreign import READ
+from spark_lineage.merge.event import READ
 
 if TYPE_CHECKING:
     from spark_lineage.merge.lineage import ParentRun, TaskLineage

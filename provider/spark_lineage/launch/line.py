@@ -15,16 +15,17 @@ from msgspec import structs
 
 from spark_lineage.merge.event import (
     Dataset,
+    ForeignFacet,
     Job,
     JobFacets,
     RawDataset,
     Run,
     RunEvent,
     RunFacets,
+    foreign,
     foreign_facets,
     observe,
 )
-from spark_lineage.merge.foreign import ForeignFacet, foreign
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.transition import StatusTransition
 

@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from spark_lineage.merge.accounting import PlanPart, left_over
 from spark_lineage.merge.entity import RESTORE
-from spark_lineage.merge.evidence import Evidence
+from spark_lineage.merge.evidence import Evidence, is_named
 from spark_lineage.merge.lineage import DatasetLineage, TaskState, UnknownDatasets, UnreadPart
-from spark_lineage.merge.misnamed import is_named
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.outcome import is_silent, run_outcome
 from spark_lineage.merge.state import LineageState

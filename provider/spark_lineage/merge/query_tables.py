@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from spark_lineage.merge.database_query import DatabaseQuery, QueryReading
-from spark_lineage.merge.execution import Execution
+from spark_lineage.merge.execution import DatabaseQuery, Execution, QueryReading
 from spark_lineage.merge.observed import Edge, Observed, by_name, compose
 from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName, is_path_namespace

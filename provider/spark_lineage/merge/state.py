@@ -12,9 +12,18 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import Struct, structs
 
-from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, Job, JobTypeFacet, RunEvent, RunFacets
+from spark_lineage.merge.event import (
+    ApplicationFacet,
+    EngineFacet,
+    EventType,
+    ForeignFacet,
+    ForeignFacets,
+    Job,
+    JobTypeFacet,
+    RunEvent,
+    RunFacets,
+)
 from spark_lineage.merge.execution import Execution, LoggedApplication, join_executions
-from spark_lineage.merge.foreign import ForeignFacet, ForeignFacets
 from spark_lineage.merge.lineage import Application, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.merge.transition import StatusTransition

@@ -11,11 +11,10 @@ from operator import attrgetter
 from msgspec import structs
 
 from spark_lineage.merge.conclusion import EndFacts, conclude, is_kill_asked
-from spark_lineage.merge.content import Source, Sources
 from spark_lineage.merge.counts import Counts
-from spark_lineage.merge.entity import Entity
-from spark_lineage.merge.evidence import Evidence
-from spark_lineage.merge.foreign import ForeignFacets
+from spark_lineage.merge.entity import Entity, Source, Sources
+from spark_lineage.merge.event import ForeignFacets
+from spark_lineage.merge.evidence import Evidence, is_named
 from spark_lineage.merge.lineage import (
     IDENTITY,
     Action,
@@ -30,7 +29,6 @@ from spark_lineage.merge.lineage import (
     TaskState,
     Transformation,
 )
-from spark_lineage.merge.misnamed import is_named
 from spark_lineage.merge.observed import NO_TRANSFORMATION
 from spark_lineage.merge.outcome import run_outcome
 from spark_lineage.merge.state import LineageState, utc

@@ -10,9 +10,8 @@ from itertools import chain
 from msgspec import structs
 
 from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, place_of, under_new_name
-from spark_lineage.merge.content import Sources
 from spark_lineage.merge.correction import LEAVING, with_columns_left, written_partition
-from spark_lineage.merge.entity import Entity, WriteRun
+from spark_lineage.merge.entity import Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement, Execution
 from spark_lineage.merge.file_reading import is_schema_reading

@@ -13,7 +13,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
-from spark_lineage.merge.database_query import DatabaseQuery, QueryReading, QueryTable, query_dataset, query_of
+from spark_lineage.merge.execution import DatabaseQuery, QueryReading, QueryTable, query_dataset, query_of
 from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.merge.observed import Edge, Observed
 from spark_lineage.plans.query_dialects import DIALECTS, Dialect

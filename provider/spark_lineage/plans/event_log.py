@@ -7,6 +7,7 @@ The log is the newline-separated JSON of ``org.apache.spark.util.JsonProtocol``.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -17,25 +18,107 @@ from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
 from spark_lineage.launch.log import Log
+from spark_lineage.merge.accounting import PlanPart
 from spark_lineage.merge.execution import Execution, LoggedApplication
 from spark_lineage.merge.lineage import Statistics
-from spark_lineage.merge.observed import by_name
+from spark_lineage.merge.observed import Observed, by_name, with_sources
 from spark_lineage.merge.state import utc
-from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
+from spark_lineage.merge.transition import (
+    MAX_ACCUMULATORS,
+    Report,
+    Status,
+    StatusReport,
+    Subject,
+    TaskNumbers,
+    accumulators_of,
+    own_accumulator,
+)
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.naming.listener_options import listener_names
+from spark_lineage.naming.listener_options import ListenerNames, listener_names
 from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.accounting import Account, Accounts
 from spark_lineage.plans.content import PlanContent, read_plan, stream_command, streamed
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
-from spark_lineage.plans.listener_names import with_listener_names
+from spark_lineage.plans.event_log_lines import TaskEnd
 from spark_lineage.plans.rdds import RddRows
 from spark_lineage.plans.running import Running, made, target_versions, unread_columns, with_versions
 from spark_lineage.plans.scope import UNTRACED, Traced
-from spark_lineage.plans.tables import Tables
-from spark_lineage.plans.task_sums import TaskSums
+from spark_lineage.plans.tables import Tables, path_name
 from spark_lineage.secrets.redaction import beginning
+
+# All others are failures: also a task whose output went with its executor, and that is run again.
+_ENDS = {"Success": "finished", "TaskKilled": "killed", "TaskCommitDenied": "killed"}
+
+
+class TaskSums:
+    """The sums over all tasks that have ended; they grow with nothing but the names of accumulators."""
+
+    def __init__(self) -> None:
+        self._sums: Counter[str] = Counter()
+        # By name: the id and the value of the latest accumulator, and what those before it came to.
+        self._accumulators: dict[str, tuple[int, float, float]] = {}
+
+    def add(self, event: TaskEnd) -> None:
+        """Count one task."""
+        self._sums[_ENDS.get(event.end.reason, "failed")] += 1
+        if event.metrics is not None:
+            self._sums.update(event.metrics.summed())
+        for one in event.info.named():
+            if total := own_accumulator(one.name, one.value):
+                _, update = own_accumulator(one.name, one.update) or ("", 0)
+                self._set(one.id, *total, update)
+
+    def _set(self, identity: int, name: str, value: float, update: float) -> None:
+        """Take the value that an accumulator has had since a task; a program may make a new one for each batch."""
+        if name not in self._accumulators and len(self._accumulators) >= MAX_ACCUMULATORS:
+            return
+        latest, last, earlier = self._accumulators.get(name, (identity, 0, 0))
+        if identity < latest:
+            value, earlier = last, earlier + update
+        elif identity > latest:
+            earlier += last
+        self._accumulators[name] = (max(latest, identity), value, earlier)
+
+    def numbers(self, application_id: str, attempt_id: str, source: str) -> TaskNumbers:
+        """Return what the tasks come to so far."""
+        sums = {name: last + earlier for name, (_, last, earlier) in self._accumulators.items()}
+        return TaskNumbers(application_id, attempt_id, source, **self._sums, accumulators=accumulators_of(sums))
+
+
+def with_listener_names(one: Execution, names: ListenerNames) -> Execution:
+    """Return an execution by the listener's names; an option that cannot be read here is counted as an unread part."""
+
+    def named(observed: Observed) -> Observed:
+        former = observed.previous_name
+        return structs.replace(
+            with_sources(observed, {edge[1]: names.name(edge[1]) for edge in observed.edges}),
+            dataset=names.name(observed.dataset),
+            previous_name=former and names.name(former).whole,
+        )
+
+    def part(unnamed: PlanPart) -> PlanPart:
+        return structs.replace(unnamed, sources=tuple(_source(source, names) for source in unnamed.sources))
+
+    unread = {option for each in (*one.inputs, *one.outputs) for option in names.unread(each.dataset)}
+    return structs.replace(
+        one,
+        inputs=by_name(map(named, one.inputs)),
+        outputs=by_name(map(named, one.outputs)),
+        unnamed=tuple(map(part, one.unnamed)),
+        feeds=frozenset(names.name(feed).whole for feed in one.feeds),
+        unread=(*one.unread, *sorted(unread)),
+    )
+
+
+def _source(source: str, names: ListenerNames) -> str:
+    """Return the path that a leaf reads as the listener has it; a table's name stays."""
+    if "/" not in source:
+        return source
+    former = path_name(source)
+    new = names.name(former).name
+    return source if new == former.name else f"/{new.lstrip('/')}"
+
 
 __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_log"]
 

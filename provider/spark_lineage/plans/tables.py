@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import structs
 
-from spark_lineage.merge.database_query import DECIDES, query_dataset, query_of
-from spark_lineage.merge.execution import CatalogStatement, hidden_table, unnamed
+from spark_lineage.merge.execution import DECIDES, CatalogStatement, hidden_table, query_dataset, query_of, unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink
 from spark_lineage.merge.observed import Observed, by_name, in_partition
 from spark_lineage.merge.partitions import branch, joined

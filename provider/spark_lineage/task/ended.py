@@ -137,8 +137,8 @@ def _reason(running: Running, state: TaskState, error: BaseException | None) -> 
         return str(error)
     if state == "COMPLETE":
         return ""
-    reason = adapter.explain() if is_client else running.submission.monitor.driver_error
-    if not reason and driver.exit_code:
+    reason = running.submission.monitor.driver_error
+    if not reason and (is_client or driver.exit_code):
         # What was not submitted, or whose end spark-submit has waited for.
         reason = adapter.explain()
     if not is_client:

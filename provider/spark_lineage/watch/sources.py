@@ -12,8 +12,7 @@ from msgspec import structs
 from spark_lineage.http_client import HttpClient, NoAnswerError
 from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.log import Log
-from spark_lineage.merge.task_numbers import TaskNumbers
-from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport, StatusSummary
+from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport, StatusSummary, TaskNumbers
 from spark_lineage.watch.dialect import Dialect, Dialogue, converse
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer

@@ -20,8 +20,15 @@ from msgspec import Struct, field
 from spark_lineage.http_client import NoAnswerError, place_of
 from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.log import Log
-from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, SUMMED, TaskNumbers, accumulators_of, own_accumulator
-from spark_lineage.merge.transition import ENDED, StatusReport
+from spark_lineage.merge.transition import (
+    ENDED,
+    MAX_ACCUMULATORS,
+    SUMMED,
+    StatusReport,
+    TaskNumbers,
+    accumulators_of,
+    own_accumulator,
+)
 from spark_lineage.watch.dialect import Answer, Dialect, Dialogue, State, from_millis, get, status_of
 from spark_lineage.watch.endpoints import Endpoints
 

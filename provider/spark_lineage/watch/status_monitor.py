@@ -15,7 +15,6 @@ from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, Bound
 from spark_lineage.launch.directory import TRANSITIONS_FILE, append_private
 from spark_lineage.launch.launch import kept, read_transitions
 from spark_lineage.launch.log import Log, log_trouble
-from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import (
     ENDED,
     Report,
@@ -25,6 +24,7 @@ from spark_lineage.merge.transition import (
     StatusSummary,
     StatusTransition,
     Subject,
+    TaskNumbers,
     report_of,
 )
 from spark_lineage.watch.dialect import Dialect, converse
@@ -197,8 +197,11 @@ class StatusMonitor:
 
     @property
     def driver_error(self) -> str:
-        """Why the driver failed, or where it was lost, in the cluster manager's words."""
-        ends = [one for one in self.transitions("DRIVER") if one.new_status in {*ENDED, "UNKNOWN"}]
+        """Why the driver failed, or where it was lost, in the cluster manager's words; in client mode who killed it."""
+        words = {"KILLED"} if self.is_client else {*ENDED, "UNKNOWN"}
+        ends = [
+            one for one in self.transitions("APPLICATION" if self.is_client else "DRIVER") if one.new_status in words
+        ]
         return " ".join(part for one in ends[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
     def has_uncaught_failure(self) -> bool:

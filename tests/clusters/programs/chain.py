@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -20,7 +21,12 @@ def write(number: int) -> None:
 
 
 match kind:
-    case "chain" | "declares":
+    case "chain" | "declares" | "hides":
+        if kind == "hides":
+            # The listener can write no event from now on, whatever the level of the log is.
+            events = Path(os.environ["LOG_DIRS"], "openlineage-events.ndjson")
+            events.unlink(missing_ok=True)
+            events.mkdir()
         for step in range(1, 7):
             write(step)
         if kind == "declares":
