@@ -35,7 +35,6 @@ from spark_lineage.inject.properties import (
     NoRoomError,
     SubmitArguments,
     is_writable_tag,
-    looks_secret,
     misread_in_lists,
     split,
     transports,
@@ -51,6 +50,7 @@ from spark_lineage.launch.directory import (
     write_new,
 )
 from spark_lineage.launch.log import Guard
+from spark_lineage.secrets.redaction import holds_secret
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import jar_cache
 
@@ -243,7 +243,7 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     if users is None:
         # What is effective today is kept in what we set, which replaces it.
         users = prepared.properties.get(setting, "")
-        if setting not in arguments.conf and looks_secret("", users):
+        if setting not in arguments.conf and holds_secret("", users):
             raise CannotShipError(f"{setting} in the properties file holds a secret; give the files as py_files")
     is_elsewhere = prepared.deploy_mode == "cluster"
     place = _place_of_declared(prepared.conf, directory) if is_elsewhere else directory

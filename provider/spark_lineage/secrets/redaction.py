@@ -47,6 +47,8 @@ _may_have_secret = Prefilter(
 _COLOURS = re.compile(r"(?:\x1b|\\{1,8}(?:u00|x)1b)\[[0-9;]*+[A-Za-z]", re.IGNORECASE)
 # What keys of specifications look like: a common word that is registered as a secret must not take them apart.
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# Of properties, with those of OpenLineage's transports.
+_PRIVATE_KEY = re.compile(r"auth|api.?key|token|password|secret|headers|sasl|jaas|credential", re.IGNORECASE)
 _PARAMETER = re.compile(r"(?P<key>(?<=[?&;])[\w.\-]++=)(?P<value>[^&;#\s]++)")
 _FLAG = re.compile(r"-[\w.\-]*")
 # Flags of curl and others that take ``user:password``.
@@ -68,9 +70,9 @@ def beginning(text: str, length: int) -> str:
     return redact(text)[:length]
 
 
-def holds_secret(text: str) -> bool:
-    """Whether a text has a secret in it."""
-    return redact(text) != text
+def holds_secret(key: str, value: str) -> bool:
+    """Whether a property is one for no one else: it must not reach a command line, which every process can read."""
+    return _PRIVATE_KEY.search(key) is not None or is_secret_key(key) or redact(value) != value
 
 
 def redact_name(name: str) -> str:
