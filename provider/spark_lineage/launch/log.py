@@ -38,8 +38,8 @@ _SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STRE
 class Log:
     """What logs without secrets, to a logger of any Airflow version, or to that of a module by its name.
 
-    They have nothing else in common: a filter of ``logging`` sees no record of Airflow 3's, and none of a child. An
-    error whose traceback is logged is redacted in place.
+    A filter of ``logging`` would see no record of Airflow 3's own loggers, and none of a child's. An error whose
+    traceback is logged is redacted in place.
 
     :param mask: of texts, for a hook, whose lines stay as they are; by default each message is one line
     """
@@ -109,7 +109,7 @@ def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
 
 
 def error_line(error: Exception, *, is_ours: bool = False) -> str:
-    """Return the begin of an error, without parameters of URLs, which may hold a token.
+    """Return the beginning of an error, without parameters of URLs, which may hold a token.
 
     :param is_ours: whether its text says it all
     """
