@@ -26,8 +26,6 @@ from weakref import WeakKeyDictionary, finalize
 import httpcore
 import httpx
 
-from spark_lineage.secrets.redaction import redact
-
 MAX_BYTES = 16 * 1024 * 1024
 CONNECT_SECONDS = 3.0
 ANSWER_SECONDS = 20.0
@@ -105,9 +103,9 @@ def origin_of(url: str) -> str:
 
 
 def place_of(url: str) -> str:
-    """Return a URL as it may be shown: without login, parameters, and everything that looks like a secret."""
+    """Return a URL without login and parameters."""
     origin = origin_of(url)
-    return redact(f"{origin}{urlsplit(url).path}") if origin else "an address without scheme or host"
+    return f"{origin}{urlsplit(url).path}" if origin else "an address without scheme or host"
 
 
 def proxy_of(url: str) -> str | None:
@@ -327,10 +325,10 @@ def _problem(error: BaseException) -> str:
     if isinstance(error, (httpx.DecodingError, httpx.RemoteProtocolError)):
         return f"a damaged answer ({type(error).__name__})"
     if type(error).__module__.startswith("httpx_gssapi"):
-        return redact(str(error))
+        return str(error)
     found: BaseException | None = error
     while found is not None:
         if isinstance(found, OSError) and found.strerror:
-            return ("TLS failed: " if isinstance(found, ssl.SSLError) else "") + redact(found.strerror)
+            return ("TLS failed: " if isinstance(found, ssl.SSLError) else "") + found.strerror
         found = found.__cause__ or found.__context__
     return type(error).__name__

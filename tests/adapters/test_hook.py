@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +237,7 @@ def test_the_command_in_the_log_and_in_the_error_is_the_users_own(bench: Any) ->
     assert shown == users
     assert {f"Cannot execute: {users[0]}. " in one.error for one in (ours, stock)} == {True}
     (told,) = [line for line in ours.printed.splitlines() if "Added for lineage: " in line]
-    added = told.partition("Added for lineage: ")[2].split()
+    added = literal_eval(re.search(r"Added for lineage: (\[.*?'\])", told)[1])
     assert f"spark.extraListeners={LISTENER}" in added
     assert str(bench.jar) in added
     names = {value.partition("=")[0] for value in added if value.startswith("spark.")}

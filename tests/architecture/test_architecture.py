@@ -31,14 +31,14 @@ ARROWS = {
     "secrets": set(),
     "merge": {"naming"},
     "launch": {"merge", "secrets"},
-    "http_client": {"secrets"},
+    "http_client": set(),
     "settings": {"launch", "naming", "secrets"},
     "inject": {"declare", "http_client", "launch", "secrets", "settings"},
     "adapters": {"http_client", "inject", "launch", "secrets", "settings", "watch"},
     "plans": {"launch", "merge", "naming", "secrets"},
     "submission": {"declare", "http_client", "launch", "merge", "plans", "secrets", "settings", "watch"},
     "receiver": {"cli", "submission", "launch"},
-    "watch": {"http_client", "launch", "merge", "secrets", "settings"},
+    "watch": {"http_client", "launch", "merge", "settings"},
     "emit": _LEAVES | {"settings"},
     "deliver": {"add_ons", "emit", "launch", "merge", "secrets", "settings"},
     "atlas": {"cli", "deliver", "launch", "naming", "secrets", "settings"},
@@ -50,22 +50,54 @@ ARROWS = {
     "recover": _LEAVES | {"settings", "adapters", "submission", "watch", "emit", "deliver"},
     "doctor": _LEAVES - {"merge"} | {"cli", "deliver", "http_client", "inject", "settings", "submission", "watch"},
     # What nobody but the table of add-ons names.
-    "supervision": {"cli", "submission", "http_client", "launch", "plans", "settings", "watch"},
+    "supervision": {"cli", "submission", "http_client", "launch", "plans", "secrets", "settings", "watch"},
     "cli": _LEAVES | {"add_ons", "settings", "submission", "plans", "emit", "deliver"},
     "replay": {"archive", "cli", "deliver", "launch", "secrets"},
     # Its names are texts.
     "add_ons": set(),
     "operators": {"adapters", "archive", "settings", "task", "triggers"},
     # It names operators as texts.
-    "policy": {"settings"},
+    "policy": {"launch", "settings"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
-    "listeners": _LEAVES - {"naming"} | {"add_ons", "notify", "recover"},
+    "listeners": {"add_ons", "launch", "merge", "notify", "recover"},
     "provider_info": {"deliver", "settings"},
 }
 # What no task needs, and nothing of the core imports: the table in ``spark_lineage.add_ons`` names it.
 ADD_ONS = ("atlas", "archive", "view", "notify", "doctor", "cli", "supervision", "receiver", "replay")
 # What their own users import: the operator of an archive, and listeners.
 _OF_ADD_ONS = ("spark_lineage.operators.lineage_archive", "spark_lineage.listeners")
+# Where something leaves: an event that is encoded, a log record, a file or an XCom, what a listener gets, an exception
+# that Airflow shows, what a command or "Test connection" prints. Nothing else takes secrets out.
+EXITS = {
+    "event": {
+        *("emit.child_events", "emit.facets", "emit.redacted_lineage", "emit.run_event", "emit.task_event"),
+        *("task.task_events", "recover.__main__", "recover.closing", "deliver.connection_transport", "replay.replay"),
+    },
+    # The hook prints its command, and puts it into its exception.
+    "log": {
+        "launch.log",
+        "task.ended",
+        *(f"adapters.{name}" for name in ("driver_output", "spark_sql", "spark_submit")),
+    },
+    "file or XCom": {
+        *("launch.launch", "watch.status_monitor", "deliver.pauses", "deliver.spool", "task.links", "task.running"),
+        *("task.task_events", "triggers.spark_application"),
+    },
+    "listener": {"notify.assets", "notify.context", "notify.job_events"},
+    "exception": {"task.session", "launch.log", "atlas.hook", "deliver.hooks", "supervision.history_server"},
+    "command": {"cli.output", "cli.terminal", "archive.job", "deliver.hooks"},
+}
+_REDACTING = {
+    *(f"{PACKAGE}.secrets.redaction.{name}" for name in ("Redaction", "clean_errors", "redact", "redact_command")),
+    *(f"{PACKAGE}.secrets.redaction.redact_{name}" for name in ("dataset", "error", "key", "name", "value")),
+    *(f"{PACKAGE}.secrets.redacted_event.{name}" for name in ("encode", "redact_event")),
+    f"{PACKAGE}.adapters.driver_output.LineRedaction",
+    f"{PACKAGE}.launch.launch.kept",
+    f"{PACKAGE}.emit.redacted_lineage.redact_lineage",
+}
+# What logs without ``launch.log``: the program of the user, and what is below that; others set levels of libraries.
+_OWN_LOGGERS = {"declare", "launch.log", "secrets.registered_secrets"}
+_LEVELS_OF_OTHERS = {"http_client", "plans.query_statement", "watch.endpoints"}
 PURE_ROOMS = (
     "spark_lineage.merge",
     "spark_lineage.naming",
@@ -169,6 +201,34 @@ def test_rooms_import_as_the_table_says() -> None:
     assert not against
     unused = sorted((start, end) for start, ends in ARROWS.items() for end in ends if (start, end) not in arrows)
     assert not unused, "take them out of the table"
+
+
+def test_secrets_are_removed_where_something_leaves() -> None:
+    """Each module that removes some is an exit, and each exit does; the functions are imported by their names."""
+    named = {f"{PACKAGE}.{name}" for names in EXITS.values() for name in names}
+    modules = [module for module in _by_name().values() if _room(module.name) != "secrets"]
+    removing = {
+        module.name
+        for module in modules
+        if not _REDACTING.isdisjoint(module.runtime) or f"{PACKAGE}.secrets" in module.runtime
+    }
+    defining = {name.rpartition(".")[0] for name in _REDACTING} & {module.name for module in modules}
+    assert removing | defining == named
+
+
+def test_every_log_is_without_secrets() -> None:
+    """Nothing asks for a logger of its own, and a logger of Airflow is wrapped where it is used."""
+    asking, unwrapped = set(), []
+    for module in _by_name().values():
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="getLogger")):
+                    asking.add(module.name.removeprefix(f"{PACKAGE}."))
+                case ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr="log"), attr=level):
+                    if not isinstance(node.ctx, ast.Store) and module.name != f"{PACKAGE}.launch.log":
+                        unwrapped.append(f"{module.name}: self.log.{level}")
+    assert asking == _OWN_LOGGERS | _LEVELS_OF_OTHERS
+    assert not unwrapped
 
 
 def test_core_imports_no_add_on() -> None:

@@ -11,13 +11,13 @@ from msgspec import structs
 
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.line import LineCounts
-from spark_lineage.launch.log import LineageRequiredError, log_lineage, log_status, nothing_came, unmet
+from spark_lineage.launch.log import LineageRequiredError, Log, log_lineage, log_status, nothing_came, unmet
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage, UnknownDatasets, UnreadPart
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
-log = logging.getLogger("task")
+log = Log("task")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from spark_lineage.launch.directory import (
 )
 from spark_lineage.launch.launch import Launch, read_launch, read_transitions
 from spark_lineage.launch.lock import appending
-from spark_lineage.launch.log import Guard, escaped, log_trouble
+from spark_lineage.launch.log import Guard, Log, escaped, log_trouble
 from spark_lineage.submission.collector import DirectoryCollector, FollowedEventLogs
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
@@ -214,7 +214,7 @@ def test_printed_directory_is_read_for_the_printed_application_alone(directory: 
 
 def test_names_and_answers_stand_in_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     assert escaped("a\x1b[31mb\0c\nd\r\u2028é") == r"a\x1b[31mb\x00c\nd\r\u2028é"
-    log_trouble(logging.getLogger("spark_lineage.test"), "Not sent", ValueError("no\x1b[2J\nERROR forged"))
+    log_trouble(Log("spark_lineage.test"), "Not sent", ValueError("no\x1b[2J\nERROR forged"))
     (line,) = caplog.messages
     assert line == r"Not sent: ValueError: no\x1b[2J\nERROR forged"
 

@@ -7,7 +7,6 @@ Nothing here is slow, and nothing is raised.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Callable
@@ -15,6 +14,8 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import hookimpl
+
+from spark_lineage.launch.log import Log
 
 if TYPE_CHECKING:
     from spark_lineage.merge.conclusion import TryEnd
@@ -26,7 +27,7 @@ _SWEEP_SECONDS = 300.0
 _SWEEP_HOURS = 24.0
 _STARTING_SECONDS = 10.0
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 
 class AirflowListener:
@@ -131,11 +132,9 @@ class AirflowListener:
         try:
             do()
         except Exception as error:
-            from spark_lineage.secrets.redaction import redact, redact_error
+            from spark_lineage.launch.log import log_trouble
 
-            redact_error(error)
-            log.warning("The end of a lost task may be missing: %s", redact(f"{type(error).__name__}: {error}"))
-            log.debug("Where it happened:", exc_info=True)
+            log_trouble(log, "The end of a lost task may be missing", error)
 
 
 def _is_of_server(task_instance: Any) -> bool:

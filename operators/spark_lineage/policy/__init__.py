@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import copyreg
-import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -18,7 +17,9 @@ from inspect import unwrap
 from types import new_class
 from typing import Any, NamedTuple
 
-log = logging.getLogger(__name__)
+from spark_lineage.launch.log import Log
+
+log = Log(__name__)
 
 
 class Kind(NamedTuple):

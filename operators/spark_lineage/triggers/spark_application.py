@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from airflow.utils.state import TaskInstanceState
 from asgiref.sync import sync_to_async
 
 from spark_lineage.launch.driver import Driver
-from spark_lineage.launch.launch import Launch, redacted, stored_launch
+from spark_lineage.launch.launch import Launch, kept, stored_launch
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.transition import StatusLedger
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import beginning
 from spark_lineage.settings.places import Places
 from spark_lineage.watch.dialect import Dialect, converse_async, pause_seconds
 from spark_lineage.watch.endpoints import Endpoints
@@ -103,8 +103,9 @@ class SparkApplicationTrigger(BaseTrigger):
                     return self._event("UNKNOWN", str(error), ledger)
                 # A server that is restarted, or a backend of secrets: the driver goes on meanwhile.
                 unanswered += 1
-                log = self.log.warning if unanswered in _SAID_AT else self.log.debug
-                log("No server reports the status of %s: %s", self._external_id, redact(str(error)))
+                log = Log(self.log)
+                say = log.warning if unanswered in _SAID_AT else log.debug
+                say("No server reports the status of %s: %s", self._external_id, error)
             left = math.inf if self.deadline is None else self.deadline - time.time()
             if end is not None:
                 return self._event(end.status, end.exception or end.detail, ledger)
@@ -115,8 +116,8 @@ class SparkApplicationTrigger(BaseTrigger):
             await asyncio.sleep(min(left, pause_seconds(self.poll_seconds, unanswered, self.poll_seconds)))
 
     def _event(self, status: str, error: str, ledger: StatusLedger) -> TriggerEvent:
-        seen = msgspec.to_builtins([redacted(one) for one in ledger.transitions])
-        payload = {"status": status, "error": redact(error)[:_ERROR_LENGTH], "transitions": seen, "kept": self.kept}
+        error, seen = beginning(error, _ERROR_LENGTH), kept(ledger.transitions)
+        payload = {"status": status, "error": error, "transitions": seen, "kept": self.kept}
         return TriggerEvent(payload)  # type: ignore[no-untyped-call]
 
     @property
@@ -141,9 +142,9 @@ class SparkApplicationTrigger(BaseTrigger):
                 launch, endpoints = await self._endpoints()
                 managers = Sources(endpoints, Driver()).managers
                 await converse_async(kill_driver(managers, launch.external_id or ""), endpoints.async_client().send)
-                self.log.info("%s is killed, because its task was cleared or marked.", external_id)
+                Log(self.log).info("%s is killed, because its task was cleared or marked.", external_id)
         except Exception as error:
-            self.log.warning("%s may still run without its task: %s", external_id, redact(str(error)))
+            Log(self.log).warning("%s may still run without its task: %s", external_id, error)
 
     async def _task_state(self) -> str | None:
         """Return what Airflow's database says.

@@ -7,7 +7,6 @@ print it, and exit for another reason.
 from __future__ import annotations
 
 import fcntl
-import logging
 import re
 import select
 import signal
@@ -20,7 +19,7 @@ from typing import Any
 from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.retention import APPLICATION
 from spark_lineage.secrets.redacted_event import without_controls
-from spark_lineage.secrets.redaction import redact, redact_command, redact_error, redact_name, redact_value
+from spark_lineage.secrets.redaction import beginning, redact_name
 from spark_lineage.secrets.secret_keys import MASK, Prefilter
 
 # Log4j's default layouts, those of Python's loggers, and Spark 4's JSON.
@@ -65,7 +64,6 @@ _SHELL_SIGNAL = 128
 # A line that was waited for is read with those of a fifth of a second after it, or with so many bytes: no driver waits
 # for room in its pipe, which may hold 4 kB only.
 _WAITED_SECONDS, _LOOKS_MILLISECONDS, _BURST_BYTES = 0.001, (5, 15, 60, 120), 2048
-_LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
 # What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
 _KEY_LINE = r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*"
@@ -227,8 +225,7 @@ class DriverError:
 
 
 def _shortened(text: str) -> str:
-    # Redacted before it is cut: a login is known by what follows it.
-    return without_controls(redact(text))[:_MAX_LENGTH]
+    return without_controls(beginning(text, _MAX_LENGTH))
 
 
 def _how(exit_code: int | None) -> str:
@@ -299,52 +296,3 @@ class DriverOutput:
             if found := _EVENT_LOG.search(line):
                 driver.event_logs = tuple(dict.fromkeys((*driver.event_logs, found[1])))
         return is_news
-
-
-class RedactedLog:
-    """Wraps a logger of any Airflow version, and masks what is logged."""
-
-    def __init__(self, logger: Any) -> None:
-        self._logger = logger
-        self.masked_line: str | None = None
-        """The line of spark-submit that is passed on next, masked already."""
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._logger, name)
-        if name not in _LEVELS:
-            return found
-
-        def log_masked(*arguments: Any, **keywords: Any) -> Any:
-            error = sys.exc_info()[1]
-            if error is not None:
-                # The traceback may be asked for.
-                redact_error(error)
-            if isinstance(self._logger, logging.Logger):
-                # Where the hook said it, not where it was masked.
-                keywords.setdefault("stacklevel", 2)
-            return found(*self._masked(name, arguments), **keywords)
-
-        # Found at once from now on: a driver has many lines.
-        vars(self)[name] = log_masked
-        return log_masked
-
-    def _masked(self, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        if arguments == (self.masked_line,):
-            return arguments
-        level = arguments[:1] if name == "log" else ()
-        message, values = arguments[len(level) : len(level) + 1], arguments[len(level) + 1 :]
-        if not message:
-            return arguments
-        masked = tuple(map(_masked, values))
-        try:
-            text = str(_masked(message[0])) % masked if masked else str(_masked(message[0]))
-        except (TypeError, ValueError):
-            text = " ".join(map(str, (message[0], *masked)))
-        # A "%" that is there now stands for itself.
-        return (*level, "%s", redact_name(text)) if "%" in text else (*level, redact_name(text))
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        return redact_command(value)
-    return redact_name(str(value)) if isinstance(value, (str, BaseException)) else redact_value(value)

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from spark_lineage.secrets.redaction import redact
-
 # Of Spark's KubernetesClientApplication.
 _SUBMISSION_ID = re.compile(r" submission ID ([a-z0-9-]+):([a-z0-9.-]+)")
 
@@ -37,7 +35,7 @@ def follow_pod(hook: Any, delete: Callable[[str], object]) -> None:
             delete(external_id)
             deleted.add(external_id)
         except Exception as error:
-            hook.log.warning("The driver %s is not deleted as the connection says: %s", external_id, redact(str(error)))
+            hook.log.warning("The driver %s is not deleted as the connection says: %s", external_id, error)
             if delete_as_airflow is not None:
                 delete_as_airflow()
         else:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
-from spark_lineage.adapters.driver_output import RedactedLog
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import SubmitArguments
-from spark_lineage.secrets.redaction import redact_command, remember_values
+from spark_lineage.launch.log import Log
+from spark_lineage.secrets.redaction import redact_name, remember_values
 
 # The hook has no arguments for these.
 _PROPERTY_OF = {
@@ -42,7 +42,7 @@ class SparkSqlAdapter(OperatorAdapter):
         self._added: list[str] = []
         self._thread = 0
         self._run_stock, self._build_stock = hook.run_query, hook._prepare_command
-        self._log = hook._log = RedactedLog(hook.log)
+        self._log = hook._log = Log(hook.log, redact_name)
         self._log_line = self._log.info
         vars(self._log)["info"] = self._take_line
         vars(hook).update(run_query=self._run, _prepare_command=self._build)
@@ -88,7 +88,7 @@ class SparkSqlAdapter(OperatorAdapter):
         if prepared.properties_file is not None:
             self._added += ["--properties-file", str(prepared.properties_file)]
         self.env = prepared.env
-        self._log.debug("Added for lineage: %s", " ".join(redact_command(self._added)))
+        self._log.debug("Added for lineage: %s", self._added)
 
     def remember_secrets(self) -> None:
         """Learn the secrets of the job."""

@@ -15,12 +15,13 @@ from itertools import pairwise
 from typing import Any, Self
 
 from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
-from spark_lineage.adapters.driver_output import RedactedLog, in_bursts
+from spark_lineage.adapters.driver_output import in_bursts
 from spark_lineage.adapters.processes import end_processes
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
-from spark_lineage.secrets.redaction import redact, redact_command, remember_values
+from spark_lineage.launch.log import Log
+from spark_lineage.secrets.redaction import redact, redact_command, redact_name, remember_values
 from spark_lineage.watch.endpoints import unknown_seconds
 
 _FLAGS = ("jars", "driver_class_path", "packages", "py_files")
@@ -57,7 +58,7 @@ class SparkSubmitAdapter(OperatorAdapter):
         self._application = ""
         self._added: frozenset[str] = frozenset()
         self._added_env: Mapping[str, str] = {}
-        self._log = hook._log = RedactedLog(hook.log)
+        self._log = hook._log = Log(hook.log, redact_name)
         self._original_submit: Callable[..., str | None] = hook.submit
         self._original_log = hook._process_spark_submit_log
         self._original_mask = hook._mask_cmd
@@ -130,7 +131,7 @@ class SparkSubmitAdapter(OperatorAdapter):
         if not hook._properties_file:
             values.append(str(prepared.properties_file or ""))
         self._added = frozenset(filter(None, values))
-        self._log.debug("Added for lineage: %s", " ".join(redact_command(values)))
+        self._log.debug("Added for lineage: %s", values)
         # A new dict: the operator's own must not change, and backends of the provider add to the hook's afterwards.
         hook._conf = dict(arguments.conf)
         for name in _FLAGS:

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from spark_lineage.adapters.spark_submit import environment, is_yarn_cluster
 from spark_lineage.http_client import NoAnswerError
-from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.launch.log import Log
@@ -70,7 +69,7 @@ def track_on_yarn(
             log.warning(_WAITS, trouble)
             return None
         hook._yarn_track_via_rm_api = True
-        log.debug("YARN is polled at %s for the end of the application", redact(", ".join(found.urls)))
+        log.debug("YARN is polled at %s for the end of the application", ", ".join(found.urls))
     _run_commands_at_the_end(hook)
     return found
 

@@ -20,7 +20,6 @@ import msgspec
 
 from spark_lineage.archive.rows import TABLES
 from spark_lineage.launch.directory import ARCHIVE_POINTER
-from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,13 +100,13 @@ def reason(error: Exception) -> str:
 
 @contextmanager
 def reported(what: str, place: str) -> Iterator[None]:
-    """Raise ``ArchiveError`` for whatever fails, without secrets."""
+    """Raise ``ArchiveError`` for whatever fails."""
     try:
         yield
     except ArchiveError:
         raise
     except Exception as error:
-        raise ArchiveError(f"cannot {what} {redact(place)}: {redact(reason(error))}") from None
+        raise ArchiveError(f"cannot {what} {place}: {reason(error)}") from None
 
 
 class Destination:
@@ -119,7 +118,7 @@ class Destination:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         if _GLOB.search(path):
-            raise ArchiveError(f"{redact(path)} has one of []{{}}*?\\ in it, which Spark takes for a pattern")
+            raise ArchiveError(f"{path} has one of []{{}}*?\\ in it, which Spark takes for a pattern")
         self.spark = spark
         self._context = context = cast("Any", spark.sparkContext)
         self._jvm = context._jvm  # noqa: SLF001
@@ -219,7 +218,7 @@ class Destination:
             if self._scheme == _LOCAL:
                 # rename(2), where Hadoop's FileContext would remove the old file first.
                 if not self._system.rename(self._path(draft), self._path(name)):
-                    raise ArchiveError(f"cannot replace {redact(self.child(name))}: may this user write there?")
+                    raise ArchiveError(f"cannot replace {self.child(name)}: may this user write there?")
             elif draft != name:
                 conf = self._context._jsc.hadoopConfiguration()  # noqa: SLF001
                 options = self._context._gateway.new_array(self._hadoop.Options.Rename, 1)  # noqa: SLF001

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.cli.output import InputError, airflow_on_stderr, printable
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.cli.output import InputError, airflow_on_stderr, print_line
 
 if TYPE_CHECKING:
     from spark_lineage.atlas.rest import AtlasRest
@@ -36,7 +35,7 @@ def add(commands: Any) -> None:
 def _types(arguments: argparse.Namespace) -> int:
     with _atlas(arguments.conn_id) as atlas:
         atlas.make_types()
-    print("The types are there.")  # noqa: T201
+    print_line("The types are there.")
     return 0
 
 
@@ -59,9 +58,9 @@ def _prune(arguments: argparse.Namespace) -> int:
         for guid, _ in () if arguments.dry_run else gone:
             atlas.delete_all([guid])
     for _, name in gone:
-        print(f"{'would delete' if arguments.dry_run else 'deleted'} {printable(redact(name))}")  # noqa: T201
+        print_line(f"{'would delete' if arguments.dry_run else 'deleted'} {name}")
     if not gone:
-        print(f"Every task of {printable(redact(namespace))} in Atlas has a DAG.")  # noqa: T201
+        print_line(f"Every task of {namespace} in Atlas has a DAG.")
     return 0
 
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from spark_lineage.atlas.types import COLUMN, DATASET
+from spark_lineage.launch.log import Log
 from spark_lineage.naming.identity import DatasetName, dataset_type
 from spark_lineage.naming.options import HostPatterns, Naming
 
-_log = logging.getLogger(__name__)
+_log = Log(__name__)
 
 DEFAULT_NAMESPACE = "primary"
 """As ``atlas.metadata.namespace`` of Atlas's hooks has it."""

@@ -21,7 +21,7 @@ from spark_lineage.deliver.http_sender import http_headers, trusted
 from spark_lineage.deliver.probe import probe
 from spark_lineage.deliver.sender import Later, Refused
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import clean_errors
 from spark_lineage.settings import SettingError
 from spark_lineage.settings.places import section
 
@@ -77,6 +77,7 @@ class AtlasHook(FormHook):
         """What comes before ``/api/atlas``, without a slash at its end."""
         return base_url_of(self.fields).removesuffix("/api/atlas")
 
+    @clean_errors()
     def get_conn(self) -> httpx.Client:
         """Return a client with the credentials, TLS and time-out of the connection, which follows no redirects.
 
@@ -115,9 +116,9 @@ class AtlasHook(FormHook):
             with self.get_conn() as session:
                 return _version(session.get(f"{self.url}{VERSION_PATH}"))
         except httpx.TimeoutException:
-            return False, f"{redact(self.url)} did not answer in time"
+            return False, f"{self.url} did not answer in time"
         except httpx.HTTPError as error:
-            return False, f"{redact(self.url)} cannot be reached: {redact(str(error))}"
+            return False, f"{self.url} cannot be reached: {error}"
 
     def _arrived(self) -> str:
         """Say whether Atlas has processed notifications, which have no answer."""
@@ -133,7 +134,7 @@ class AtlasHook(FormHook):
 
 
 def _version(answer: httpx.Response) -> tuple[bool, str]:
-    where = f"{redact(str(answer.url))} answered {answer.status_code}"
+    where = f"{answer.url} answered {answer.status_code}"
     if answer.status_code != httpx.codes.OK:
         advice = _ADVICE.get(answer.status_code, "check the URL, and Atlas' log")
         return False, f"{where}: {advice}"
@@ -141,4 +142,4 @@ def _version(answer: httpx.Response) -> tuple[bool, str]:
         version = str(answer.json()["Version"])
     except (ValueError, KeyError, TypeError):
         return False, f"{where}, and not with Atlas' version, as a login in front of it does; look at the URL"
-    return True, f"Atlas {redact(version)} is reached"
+    return True, f"Atlas {version} is reached"

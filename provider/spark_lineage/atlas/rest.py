@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count, groupby
@@ -16,9 +15,9 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.types import SERVICE, left_alone, to_make, to_update
 from spark_lineage.deliver.sender import Later, Refused, no_of
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.launch.log import Log
 
-_log = logging.getLogger(__name__)
+_log = Log(__name__)
 
 _API = "/api/atlas/v2"
 _PAGE = 100
@@ -60,7 +59,7 @@ class AtlasRest:
     """A session with one Atlas.
 
     Every method raises ``AtlasRefusal`` for what Atlas refuses, and ``Later`` or another ``Refused`` where it did not
-    answer, or not as Atlas; texts are redacted.
+    answer, or not as Atlas.
 
     :param session: with credentials, TLS and time-out
     :param url: what comes before ``/api/atlas``
@@ -168,12 +167,12 @@ class AtlasRest:
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, has: str = ""
     ) -> Any:
         """Send a request; ``has`` is a key of every answer of Atlas that is not empty, and of no answer of a proxy."""
-        where = f"{redact(self._url)}{_API}{path}"
+        where = f"{self._url}{_API}{path}"
         try:
             answer = self._session.request(method, f"{self._url}{_API}{path}", json=body, params=params)
         except httpx.HTTPError as error:
             is_away = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError)
-            problem = redact(str(error)) or type(error).__name__
+            problem = str(error) or type(error).__name__
         else:
             return self._read(where, answer, has, is_empty_good=has in ("", "entities"))
         # Outside of the handlers: the error of httpx, with its request and headers, must not hang on ours.
@@ -189,7 +188,7 @@ class AtlasRest:
             return said
         is_atlas = isinstance(said, dict) and "errorCode" in said
         text = f"{said['errorCode']}: {said.get('errorMessage', '')}" if is_atlas else "and not as Atlas does"
-        text = redact(f"{where} answered {answer.status_code}: {text}")
+        text = f"{where} answered {answer.status_code}: {text}"
         if answer.status_code in _REFUSALS if is_atlas else answer.status_code in _TOO_MUCH:
             raise AtlasRefusal(text, answer.status_code)
         # A page or a redirect is that of a login in front of Atlas: its events wait.

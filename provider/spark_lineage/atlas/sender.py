@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,12 +16,13 @@ from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
 from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
 from spark_lineage.deliver.sender import Refused
 from spark_lineage.launch.directory import encoded
+from spark_lineage.launch.log import Log
 from spark_lineage.settings.places import outbox_directory, section_settings
 
 if TYPE_CHECKING:
     from spark_lineage.deliver.spool import Outgoing
 
-_log = logging.getLogger(__name__)
+_log = Log(__name__)
 
 _TYPES_SECONDS = 24 * 60 * 60.0
 _MAX_CULPRITS = 5

@@ -11,13 +11,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from msgspec import to_builtins
-from rich.console import Console
-
-from spark_lineage.cli.output import REPEATED, InputError, print_json, print_note
-from spark_lineage.cli.terminal import render
+from spark_lineage.cli.output import REPEATED, InputError, print_note
+from spark_lineage.cli.terminal import print_lineage
 from spark_lineage.emit.child_events import child_events
-from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, local_directory, replace
@@ -26,7 +22,6 @@ from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.task import identity_of, kept_lineage, state_of
 from spark_lineage.naming.options import Naming, NamingError, naming_from
 from spark_lineage.plans.event_log import EventLogError
-from spark_lineage.secrets.redaction import redact_name
 from spark_lineage.settings import Granularity
 from spark_lineage.submission.collector import Collector
 from spark_lineage.submission.lineage_files import is_lineage_file, is_status_file
@@ -97,13 +92,8 @@ def _write(path: Path, content: bytes) -> None:
 
 def _show(arguments: argparse.Namespace) -> int:
     lineage, collector = _merged(arguments)
-    namespace, name = map(redact_name, _job(arguments, identity_of(lineage, collector.state)))
-    if arguments.json:
-        job = {"namespace": namespace, "name": name}
-        counts = {"read": collector.counts.read, "set_aside": collector.counts.set_aside}
-        print_json({"job": job, "lineage": to_builtins(redact_lineage(lineage)), "lines": counts})
-    else:
-        render(lineage, collector.counts, job=f"{namespace} {name}", console=Console())
+    namespace, name = _job(arguments, identity_of(lineage, collector.state))
+    print_lineage(lineage, collector.counts, namespace=namespace, name=name, as_json=arguments.json)
     return 0
 
 

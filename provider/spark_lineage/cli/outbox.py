@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,10 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.filesize import decimal
-from rich.table import Table
-from rich.text import Text
 
 from spark_lineage.cli.output import (
     REPEATED,
@@ -23,9 +19,8 @@ from spark_lineage.cli.output import (
     airflow_on_stderr,
     print_json,
     print_note,
-    printable,
+    print_table,
 )
-from spark_lineage.secrets.redaction import redact, redact_value
 
 if TYPE_CHECKING:
     from spark_lineage.deliver.outbox import Outbox, Waiting
@@ -231,20 +226,13 @@ def _show(
     rows: Sequence[Sequence[str]],
     nothing: str,
 ) -> None:
-    """Print the content as JSON, or its rows: as a table on a terminal, elsewhere as lines with tabs."""
-    clean = [[printable(" ".join(redact(field).split())) for field in row] for row in rows]
+    """Print the content as JSON, or its rows."""
     if arguments.json:
-        print_json(redact_value(content))
-    elif not clean:
+        print_json(content)
+    elif not rows:
         print_note(nothing)
-    elif sys.stdout.isatty():
-        table = Table(*columns, box=None, header_style="bold", padding=(0, 2, 0, 0))
-        for row in clean:
-            table.add_row(*map(Text, row))
-        Console().print(table)
     else:
-        for row in clean:
-            print(*row, sep="\t")  # noqa: T201
+        print_table(columns, rows)
 
 
 def _time(seconds: float) -> str:

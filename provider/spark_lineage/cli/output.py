@@ -8,13 +8,14 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact, redact_value
 
 # Of an argument that may be repeated.
 REPEATED: dict[str, Any] = {"action": "append", "default": []}
@@ -31,20 +32,42 @@ def print_note(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON object, on one line."""
-    print(json.dumps(value))  # noqa: T201
+    """Print one JSON object, on one line, secrets masked."""
+    print(json.dumps(redact_value(value)))  # noqa: T201
+
+
+def print_fields(*fields: str) -> None:
+    """Print a line with tabs between its fields, each as it is shown."""
+    print(*map(shown, fields), sep="\t")  # noqa: T201
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows: as a table on a terminal, elsewhere as lines with tabs."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            print_fields(*row)
+        return
+    table = Table(*columns, box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*(Text(shown(field)) for field in row))
+    Console().print(table)
 
 
 def print_line(
     text: str, style: str = "", *, first: str = "", first_style: str = "", file: IO[str] | None = None
 ) -> None:
-    """Print a whole line, with colours on a terminal; names are never markup.
+    """Print a whole line, secrets masked, with colours on a terminal; names are never markup.
 
     :param first: comes before the text, in a column of eight, in a style of its own
     :param file: default: standard output as it is now, which within ``airflow_on_stderr`` is standard error
     """
     console = Console(file=file or sys.stdout, soft_wrap=True, highlight=False, markup=False, emoji=False)
-    console.print(Text.assemble((f"{first:8}" if first else "", first_style), (printable(text), style)))
+    console.print(Text.assemble((f"{first:8}" if first else "", first_style), (printable(redact(text)), style)))
+
+
+def shown(text: str) -> str:
+    """Return text as it is shown: one line without secrets, in which nothing moves a terminal."""
+    return printable(" ".join(redact(text).split()))
 
 
 def printable(text: str) -> str:

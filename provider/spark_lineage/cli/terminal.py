@@ -5,10 +5,13 @@ Names come from data: they are never read as rich markup, and no control charact
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from msgspec import to_builtins
+from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
@@ -16,10 +19,9 @@ from rich.text import Text
 from spark_lineage.cli.output import printable
 from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.secrets.redaction import redact_name
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from spark_lineage.launch.line import LineCounts
     from spark_lineage.merge.lineage import (
         Application,
@@ -41,6 +43,18 @@ _ARROW = "<-"
 _NUMBERS = ("columns", "rows", "size", "files")
 _NAMED_INPUTS = 10
 _USUAL_MODES = frozenset({"", "overwrite", "errorifexists"})
+
+
+def print_lineage(lineage: TaskLineage, counts: LineCounts, *, namespace: str, name: str, as_json: bool) -> None:
+    """Print the lineage without secrets: as JSON on one line, or for a person."""
+    # Names of datasets and columns stay, which are no texts.
+    namespace, name = redact_name(namespace), redact_name(name)
+    if as_json:
+        job, numbers = {"namespace": namespace, "name": name}, {"read": counts.read, "set_aside": counts.set_aside}
+        content = {"job": job, "lineage": to_builtins(redact_lineage(lineage)), "lines": numbers}
+        print(json.dumps(content))  # noqa: T201
+    else:
+        render(lineage, counts, job=f"{namespace} {name}", console=Console())
 
 
 def render(lineage: TaskLineage, counts: LineCounts, *, job: str, console: Console) -> None:

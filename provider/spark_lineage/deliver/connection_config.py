@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from spark_lineage.deliver.connection_fields import ConnectionFields
 from spark_lineage.deliver.connection_types import ACKS, KINDS, MECHANISMS, OPENLINEAGE_KEYS, PROTOCOLS
 from spark_lineage.deliver.sender import DEFAULT_ENDPOINT
-from spark_lineage.secrets.redaction import redact
 
 CONN_TYPE = "openlineage"
 MARQUEZ = "marquez"
@@ -79,7 +78,7 @@ def _file(fields: ConnectionFields) -> dict[str, Any]:
     path = fields.host
     if not path.startswith("/") and "://" not in path:
         raise fields.error(
-            "host", f"is {redact(path)!r}; for kind 'file' give the absolute path of the file that gets the events"
+            "host", f"is {path!r}; for kind 'file' give the absolute path of the file that gets the events"
         )
     return {"type": "file", "log_file_path": path, "append": True}
 
@@ -92,7 +91,7 @@ def _composite(fields: ConnectionFields) -> dict[str, Any]:
         )
     if any("/" in name or not name for name in given):
         raise fields.error("transports", "has a member whose name is empty or has a '/'; rename it")
-    members = {name: _whole(fields, f"transports.{redact(name)}", member) for name, member in given.items()}
+    members = {name: _whole(fields, f"transports.{name}", member) for name, member in given.items()}
     return {"type": "composite", "transports": members}
 
 
@@ -112,7 +111,7 @@ def http_config(fields: ConnectionFields) -> dict[str, Any]:
     url, path = _address(fields)
     endpoint = fields.text("endpoint") or DEFAULT_ENDPOINT
     if "://" in endpoint or "#" in endpoint:
-        raise fields.error("endpoint", f"is {redact(endpoint)!r}; give the path alone, like {DEFAULT_ENDPOINT!r}")
+        raise fields.error("endpoint", f"is {endpoint!r}; give the path alone, like {DEFAULT_ENDPOINT!r}")
     if path.endswith("/lineage"):
         raise fields.error("host", "has the path that takes events; give that path in 'endpoint'")
     endpoint = f"{path}/{endpoint.lstrip('/')}"
@@ -136,7 +135,7 @@ def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
     headers = {name: _carried(fields, f"headers.{name}", value) for name, value in fields.filled(texts).items()}
     for name in headers:
         if not _HEADER_NAME.fullmatch(name):
-            raise fields.error("headers", f"has {redact(name)!r}, which is not a header name")
+            raise fields.error("headers", f"has {name!r}, which is not a header name")
     is_password_alone = fields.password and not fields.login and "{password}" not in str(texts)
     if (fields.login or is_password_alone) and "authorization" in map(str.lower, headers):
         raise fields.error("headers", "has an Authorization beside the connection's password; keep one of the two")
@@ -162,7 +161,7 @@ def _address(fields: ConnectionFields) -> tuple[str, str]:
         raise fields.error("host", "is empty; give the URL of the backend, like 'http://127.0.0.1:5000'")
     schema = fields.schema.lower()
     if schema not in ("", *SCHEMES):
-        raise fields.error("schema", f"is {redact(fields.schema)!r}; give 'http' or 'https'")
+        raise fields.error("schema", f"is {fields.schema!r}; give 'http' or 'https'")
     # An IPv6 address without brackets has several colons, and no slash.
     is_bare = fields.host.count(":") > 1 and "[" not in fields.host and "/" not in fields.host
     host = f"[{fields.host}]" if is_bare else fields.host
@@ -175,11 +174,11 @@ def _address(fields: ConnectionFields) -> tuple[str, str]:
     if parts.username is not None or parts.password is not None:
         raise fields.error("host", "holds a login; give it in the fields login and password")
     if parts.scheme not in SCHEMES or not name or parts.fragment or any(letter.isspace() for letter in text):
-        raise fields.error("host", f"is {redact(fields.host)!r}; give a URL like 'http://127.0.0.1:5000'")
+        raise fields.error("host", f"is {fields.host!r}; give a URL like 'http://127.0.0.1:5000'")
     if parts.query:
         raise fields.error("host", "has a '?'; give the URL without it")
     if schema and schema != parts.scheme:
-        raise fields.error("schema", f"is {redact(fields.schema)!r}; the host says another; give it once")
+        raise fields.error("schema", f"is {fields.schema!r}; the host says another; give it once")
     if fields.port and port not in (None, fields.port):
         raise fields.error("port", f"is {fields.port}, and the host says {port}; give it once")
     host = f"[{name}]" if ":" in name else name
@@ -222,9 +221,7 @@ def _brokers(fields: ConnectionFields, properties: Mapping[str, str]) -> str:
     for broker in brokers:
         address = broker.rpartition("://")[2]
         if "@" in address or "/" in address or any(letter.isspace() for letter in address):
-            raise fields.error(
-                "host", f"is {redact(fields.host)!r}; give Kafka brokers, like 'broker1:9092,broker2:9092'"
-            )
+            raise fields.error("host", f"is {fields.host!r}; give Kafka brokers, like 'broker1:9092,broker2:9092'")
     return ",".join(
         broker if _PORT.search(broker) else f"{broker}:{fields.port or _DEFAULT_PORT}" for broker in brokers
     )
@@ -253,7 +250,7 @@ def _security(fields: ConnectionFields, properties: Mapping[str, str], *, has_tl
     elif fields.login and not mechanism:
         raise fields.error("sasl_mechanism", f"is missing, and there is a login; give one of {', '.join(MECHANISMS)}")
     if fields.schema.lower() not in ("", "ssl", "tls"):
-        raise fields.error("schema", f"is {redact(fields.schema)!r}; for kind 'kafka' give 'ssl' or nothing")
+        raise fields.error("schema", f"is {fields.schema!r}; for kind 'kafka' give 'ssl' or nothing")
     derived = ("sasl_" if mechanism else "") + ("ssl" if has_tls or fields.schema else "plaintext")
     found["security.protocol"] = fields.choice("security_protocol", PROTOCOLS, derived)
     return found

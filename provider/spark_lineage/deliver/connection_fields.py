@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
 from spark_lineage.settings import SettingError
 from spark_lineage.settings.values import boolean
@@ -59,7 +58,7 @@ class ConnectionFields:
             if key not in known:
                 near = difflib.get_close_matches(key.lower().replace("-", "_"), known, n=1)
                 advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
-                raise self.error(redact(str(key)), f"is not known; {advice}")
+                raise self.error(str(key), f"is not known; {advice}")
 
     def text(self, key: str) -> str:
         """Return the text under a key of the extra, stripped; empty for none."""
@@ -116,7 +115,7 @@ class ConnectionFields:
     def texts(self, key: str) -> dict[str, str]:
         """Return an object of texts; numbers and booleans become text, None is left out."""
         given = self.mapping(key).items()
-        return {name: self._text(f"{key}.{redact(name)}", value) for name, value in given if value is not None}
+        return {name: self._text(f"{key}.{name}", value) for name, value in given if value is not None}
 
     def filled(self, value: Any) -> Any:
         """Return a nested value with login and password where it asks for them: ``{login}`` and ``{password}``."""
@@ -144,4 +143,4 @@ class ConnectionFields:
 
     @staticmethod
     def _shown(key: str, text: str) -> str:
-        return "set to what cannot be used" if is_secret_key(key) else repr(redact(text))
+        return "set to what cannot be used" if is_secret_key(key) else repr(text)

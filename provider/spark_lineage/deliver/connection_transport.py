@@ -7,7 +7,6 @@ In ``[openlineage] transport``::
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +18,14 @@ from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import as_meant, value_of
 from spark_lineage.launch.bounded_run import Kill
-from spark_lineage.launch.log import Guard
+from spark_lineage.launch.log import Guard, Log
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings.places import section_settings
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
 
-_log = logging.getLogger(__name__)
+_log = Log(__name__)
 
 
 @attr.define

@@ -16,7 +16,6 @@ from spark_lineage.deliver.connection_config import CONN_TYPE, MARQUEZ, members_
 from spark_lineage.deliver.connection_fields import ConnectionFields
 from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.sender import Sender, sender_of
-from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
 from spark_lineage.settings import SettingError
 
@@ -105,7 +104,7 @@ def connection_fields(conn_id: str, *conn_types: str) -> ConnectionFields:
     try:
         connection: Any = BaseHook.get_connection(conn_id)
     except Exception as error:
-        problem = redact(str(error)) or type(error).__name__
+        problem = str(error) or type(error).__name__
     else:
         if connection.conn_type in conn_types:
             return ConnectionFields.of(connection)

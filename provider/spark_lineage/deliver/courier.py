@@ -22,7 +22,6 @@ from spark_lineage.deliver.pauses import BACKEND
 from spark_lineage.deliver.sender import Sender, sender_of
 from spark_lineage.deliver.spool import Outcome, Spool
 from spark_lineage.launch.lock import release
-from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.registered_secrets import remember_texts
 
 # A grandchild in a session of its own: Airflow 3 kills the process group of a task, Airflow 2 its children. The paths
@@ -106,7 +105,7 @@ def main(given: Mapping[str, Any]) -> None:
         sender.close()
     except Exception as error:
         # Nobody sees what this process prints: `outbox list` shows it.
-        spool.pauses.failed(BACKEND, redact(f"nothing can be sent: {error or type(error).__name__}"))
+        spool.pauses.failed(BACKEND, f"nothing can be sent: {error or type(error).__name__}")
 
 
 def _send(spool: Spool, sender: Sender, lock: int) -> None:

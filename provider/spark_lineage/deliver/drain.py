@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,8 +9,9 @@ from contextlib import suppress
 from spark_lineage.deliver.pauses import BACKEND
 from spark_lineage.deliver.sender import Later, Refused, Sender
 from spark_lineage.deliver.spool import Entry, Outgoing, Spool, SpoolError
+from spark_lineage.launch.log import Log
 
-_log = logging.getLogger(__name__)
+_log = Log(__name__)
 
 # So many runs in a row, or so long, in vain: the backend is the reason, and not an event.
 _RUNS_IN_VAIN, _SECONDS_IN_VAIN = 10, 30.0

@@ -13,7 +13,6 @@ from urllib.request import url2pathname
 from spark_lineage.deliver.sender import Later
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.launch.lock import appending
-from spark_lineage.secrets.redaction import redact
 
 
 class FileSender:
@@ -28,13 +27,13 @@ class FileSender:
             with appending(self._path, 0o644) as append:
                 append(b" ".join(event.body.splitlines()))
         except OSError as error:
-            raise Later(f"{redact(str(self._path))} cannot be written: {error.strerror}", is_away=True) from None
+            raise Later(f"{self._path} cannot be written: {error.strerror}", is_away=True) from None
 
     def probe(self) -> tuple[bool, str]:
         """Say whether the file can be written, or be made; what may be written is not always said by its rights."""
-        directory, shown = self._path.parent, redact(str(self._path))
+        directory = self._path.parent
         if not directory.is_dir():
-            return False, f"the directory {redact(str(directory))} does not exist; create it, or give another"
+            return False, f"the directory {directory} does not exist; create it, or give another"
         target = self._path if self._path.exists() else directory
         try:
             if target is self._path:
@@ -42,9 +41,9 @@ class FileSender:
             else:
                 TemporaryFile(dir=directory).close()
         except OSError as error:
-            problem = f"{redact(str(target))} cannot be written by this process: {error.strerror}"
+            problem = f"{target} cannot be written by this process: {error.strerror}"
             return False, f"{problem}; change its rights, or give another"
-        return True, f"events are appended to {shown}"
+        return True, f"events are appended to {self._path}"
 
     def close(self) -> None:
         """Nothing is open."""

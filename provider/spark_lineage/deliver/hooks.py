@@ -15,7 +15,8 @@ from spark_lineage.deliver.connection_types import connection_types
 from spark_lineage.deliver.connections import connection_fields, mask_config
 from spark_lineage.deliver.probe import probe
 from spark_lineage.deliver.sender import Sender, sender_of
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.launch.log import escaped
+from spark_lineage.secrets.redaction import clean_errors, redact
 from spark_lineage.settings import SettingError
 
 
@@ -36,9 +37,10 @@ class FormHook(BaseHook):
     def test_connection(self) -> tuple[bool, str]:
         """Reach the backend, and leave nothing there; what was found, redacted."""
         try:
-            return self._tested()
+            is_good, text = self._tested()
         except SettingError as error:
-            return False, redact(str(error))
+            is_good, text = False, str(error)
+        return is_good, escaped(redact(text))
 
     def _tested(self) -> tuple[bool, str]:
         raise NotImplementedError
@@ -89,6 +91,7 @@ class OpenLineageHook(FormHook):
         """Return the configuration of the transport, as openlineage-python takes it, secrets included."""
         return mask_config(transport_config(self.fields))
 
+    @clean_errors()
     def get_conn(self) -> Sender:
         """Return what sends events: ``send(Outgoing.of(json))`` returns when the backend has taken one, else raises.
 

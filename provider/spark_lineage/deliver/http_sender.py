@@ -24,7 +24,6 @@ from spark_lineage.deliver.sender import (
     no_of,
 )
 from spark_lineage.deliver.spool import Outgoing
-from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
 # What this sender knows of the configuration of openlineage-python's HTTP transport; ``backend`` is the connection's.
@@ -84,7 +83,7 @@ class HttpSender:
         """
         headers = {name: value for name, value in self._headers.items() if name != "Content-Encoding"}
         response, content = self._answer(b"", headers, self._connect_seconds)
-        status, reached = response.status_code, f"{redact(self._shown_url)} is reached, and"
+        status, reached = response.status_code, f"{self._shown_url} is reached, and"
         if status in _REFUSALS:
             return True, f"{reached} refuses an empty event as it should ({status})"
         if status in SUCCESSES and not is_page(content):
@@ -108,7 +107,7 @@ class HttpSender:
         except (httpx.HTTPError, UnicodeError, OSError) as error:
             problem = f"no answer: {error or type(error).__name__}"
         # Outside of the handlers: the error of httpx holds the request.
-        raise Later(redact(f"{self._shown_url}: {problem}"), is_away=is_away)
+        raise Later(f"{self._shown_url}: {problem}", is_away=is_away)
 
     @property
     def _shown_url(self) -> str:
@@ -165,7 +164,7 @@ def trusted(config: Mapping[str, Any]) -> ssl.SSLContext | bool:
             context.load_cert_chain(certificate, key)
     except OSError as error:
         paths = ", ".join(filter(None, (authorities, certificate, key)))
-        raise SettingError(f"the certificates in {redact(paths)} cannot be used: {error.strerror or error}") from None
+        raise SettingError(f"the certificates in {paths} cannot be used: {error.strerror or error}") from None
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

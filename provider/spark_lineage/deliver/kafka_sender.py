@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spark_lineage.deliver.sender import Later, Refused
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.launch.log import Log
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.deliver.spool import Outgoing
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 DEFAULT_TIMEOUT_SECONDS = 10.0
 # librdkafka's own limit, 1 MB before compression, is lower than the broker's, which then says what it takes.
@@ -179,7 +178,7 @@ class KafkaSender:
         return self._explained(_text(error))
 
     def _explained(self, problem: str) -> Later:
-        where = f"Kafka at {redact(self._brokers)}, topic {self.topic!r}"
+        where = f"Kafka at {self._brokers}, topic {self.topic!r}"
         if login := self._login_problem:
             advice = "check the login, the password and its rights"
             return Later(f"{where}: the broker denies access: {login}; {advice}", is_away=True)
@@ -215,15 +214,14 @@ class KafkaSender:
             problem = _text(error.args[0]) if error.args else type(error).__name__
         if "SASL mechanism GSSAPI" in problem:
             problem += ". Build confluent-kafka with it: pip install --no-binary confluent-kafka confluent-kafka"
-        raise SettingError(f"the Kafka configuration for {redact(self._brokers)} cannot be used: {problem}")
+        raise SettingError(f"the Kafka configuration for {self._brokers} cannot be used: {problem}")
 
 
 class _Quiet:
     """Takes librdkafka's own log lines, which come with each of its tries, and else go to stderr."""
 
     def log(self, level: int, message: str, *args: Any) -> None:  # noqa: ARG002
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug("%s", redact(message % args if args else message))
+        log.debug(message, *args)
 
 
 def _aws_login(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,4 +257,4 @@ def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(error: Any) -> str:
-    return redact(error.str() if hasattr(error, "str") else str(error))
+    return str(error.str() if hasattr(error, "str") else error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,10 +16,10 @@ from spark_lineage.deliver.spool import Spool, SpoolError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import encoded
 from spark_lineage.launch.lock import release
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.launch.log import Log
 from spark_lineage.settings.places import option, outbox_directory
 
-_log = logging.getLogger(__name__)
+_log = Log(__name__)
 
 FLUSH_SECONDS = 300.0
 # Another process sends meanwhile.
@@ -171,5 +170,5 @@ def flush(
                 found[destination] = Delivered(waiting=len(waiting))
                 found[destination] = drain(spool, open_sender(destination), deadline)
         except Exception as error:
-            _log.error("Events for %s are not sent: %s", destination, redact(str(error)))
+            _log.error("Events for %s are not sent: %s", destination, error)
     return found

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from spark_lineage.launch.directory import read_small, replace
+from spark_lineage.secrets.redaction import redact
 
 BACKEND = ""
 """The key of the backend; all others are ids of runs."""
@@ -82,7 +83,7 @@ class Pauses:
         else:
             seconds = _OF_RUN[min(failures, len(_OF_RUN)) - 1] * self._scale
         seconds = min(max(seconds, took_seconds, retry_after or 0.0), _LONGEST_OF_ALL)
-        self._pauses[key] = Pause(failures, _now(), seconds, why)
+        self._pauses[key] = Pause(failures, _now(), seconds, redact(why))
         self._save()
         return seconds
 

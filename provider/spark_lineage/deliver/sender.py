@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spark_lineage.launch.log import escaped
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import beginning
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ _OF_OPENLINEAGE = re.compile(r"openlineage\.client\.transport\.(\w+)\.\w+Transpo
 
 
 class Later(Exception):  # noqa: N818 - an answer
-    """The backend has not taken the event, and may take it later; the text is redacted.
+    """The backend has not taken the event, and may take it later.
 
     ``retry_after``: seconds that it asks for. ``is_away``: it has not looked at the event, so that no other event fares
     better.
@@ -53,7 +52,7 @@ class Later(Exception):  # noqa: N818 - an answer
 
 
 class Refused(Exception):  # noqa: N818 - an answer
-    """The backend has read the event, and will never take it; the text is redacted."""
+    """The backend has read the event, and will never take it."""
 
 
 class Sender(Protocol):
@@ -119,7 +118,6 @@ def sender_of(config: Mapping[str, Any]) -> Sender:
 def no_of(status: int, why: str, retry_after: str = "") -> Later | Refused:
     """Return what an HTTP answer means that does not take the event.
 
-    :param why: redacted
     :param retry_after: the header
     """
     if status in _CLIENT_ERRORS and status not in _NOT_THE_EVENT:
@@ -135,11 +133,7 @@ def is_page(body: bytes) -> bool:
 
 
 def description(url: str, status: int, reason: str, location: str | None, body: bytes) -> str:
-    """Return what is wrong with an answer, and what to do, redacted and in one line."""
-    return escaped(redact(_described(url, status, reason, location, body)))
-
-
-def _described(url: str, status: int, reason: str, location: str | None, body: bytes) -> str:
+    """Return what is wrong with an answer, and what to do."""
     text = f"{url.partition('?')[0]} answered {status} {reason}".rstrip()
     if status in _REDIRECTS:
         target = (location or "nowhere").partition("?")[0]
@@ -147,8 +141,7 @@ def _described(url: str, status: int, reason: str, location: str | None, body: b
     if status in SUCCESSES:
         return f"{text} with an HTML page, as a login in front of the backend does: no event was accepted"
     advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
-    # First what is secret: half of a secret is not found.
-    shown = " ".join(redact(body.decode("utf-8", "replace"))[:_SHOWN_CHARACTERS].split())
+    shown = " ".join(beginning(body.decode("utf-8", "replace"), _SHOWN_CHARACTERS).split())
     return f"{text}{advice}" + (f" ({shown})" if shown and not is_page(body) else "")
 
 

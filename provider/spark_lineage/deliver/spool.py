@@ -42,6 +42,7 @@ from spark_lineage.launch.directory import (
     write_new,
 )
 from spark_lineage.launch.lock import take
+from spark_lineage.secrets.redaction import redact
 
 TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 _TYPES = TERMINAL | {"START", "RUNNING", "OTHER"}
@@ -349,7 +350,7 @@ class Spool:
             create_private(self._dead)
             reason = self._dead / f"{entry.name}.why"
             reason.unlink(missing_ok=True)
-            write_new(reason, why.encode())
+            write_new(reason, redact(why).encode())
             with suppress(FileNotFoundError):
                 (self.directory / entry.name).rename(self._dead / entry.name)
 

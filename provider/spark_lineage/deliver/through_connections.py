@@ -20,8 +20,6 @@ from spark_lineage.deliver.sender import sender_of
 from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, OUTBOX_FILES, BoundedRun, Deadline
 from spark_lineage.launch.directory import encoded
-from spark_lineage.launch.log import escaped
-from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import outbox_directory
 
 if TYPE_CHECKING:
@@ -112,7 +110,7 @@ class ConnectionSender:
                         each.names.append(kept)
                     continue
                 except (SpoolError, TimeoutError) as error:
-                    problem = redact(str(error))
+                    problem = str(error)
                 self._send_unkept(each, event, problem, min(self._seconds_left, at_most_seconds))
 
     def _keep(self, spool: Spool, event: Outgoing) -> str | None:
@@ -126,7 +124,7 @@ class ConnectionSender:
             _send_directly(destination, event, Deadline(seconds))
         except Exception as error:
             destination.lost += 1
-            destination.why_lost = f"{problem}; {redact(str(error))}"
+            destination.why_lost = f"{problem}; {error}"
             self._log.debug("An event is lost: %s", destination.why_lost)
 
     def deliver(self, seconds: float) -> str:
@@ -144,7 +142,7 @@ class ConnectionSender:
             "waiting": "wait in the outbox",
             "refused": "were refused, see `spark-lineage outbox list --dead`",
             "gone": "are gone from the outbox",
-            "are lost": f"are lost ({escaped(why)})",
+            "are lost": f"are lost ({why})",
         }
         return ", ".join(f"{counts[key]} {text}" for key, text in text.items() if counts[key])
 

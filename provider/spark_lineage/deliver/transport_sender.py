@@ -19,7 +19,7 @@ from openlineage.client.utils import import_from_string
 
 from spark_lineage.deliver.sender import Later, Refused, Sender, no_of, sender_of
 from spark_lineage.deliver.spool import Outgoing
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import beginning
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
@@ -109,15 +109,15 @@ def transport_of(config: Mapping[str, Any]) -> Transport:
     except SettingError:
         raise
     except Exception as error:
-        problem = redact(str(error)) or type(error).__name__
-    raise SettingError(f"the transport of type {redact(kind)!r} cannot be made: {problem}")
+        problem = str(error) or type(error).__name__
+    raise SettingError(f"the transport of type {kind!r} cannot be made: {problem}")
 
 
 def _made(kind: str, given: dict[str, Any]) -> Transport:
     found = get_default_factory().transports.get(kind, kind)
     chosen = import_from_string(found) if isinstance(found, str) else found
     if not inspect.isclass(chosen) or not issubclass(chosen, Transport):
-        raise SettingError(f"the transport {redact(kind)!r} is not a Transport of openlineage-python; give another")
+        raise SettingError(f"the transport {kind!r} is not a Transport of openlineage-python; give another")
     if issubclass(chosen, CompositeTransport):
         raise SettingError("a composite is several destinations, and cannot be inside another transport")
     for key in ("name", "priority"):
@@ -141,8 +141,7 @@ def answer_of(error: BaseException) -> Later | Refused:
     """Return what the exception of any transport means; of an unknown kind, that the event may be taken later."""
     if isinstance(error, Later | Refused):
         return error
-    # First what is secret: half of a secret is not found.
-    text = " ".join(redact(f"{type(error).__name__}: {error}").split())[:_MAX_TEXT]
+    text = " ".join(beginning(f"{type(error).__name__}: {error}", _MAX_TEXT).split())
     for each in _chain(error):
         response = getattr(each, "response", None)
         status = getattr(response, "status_code", None)

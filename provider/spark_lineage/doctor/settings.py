@@ -14,7 +14,6 @@ from typing import Any
 
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
-from spark_lineage.secrets.redaction import redact, redact_value
 from spark_lineage.secrets.secret_keys import MASK
 from spark_lineage.settings import SECTION, SettingError, Settings
 from spark_lineage.settings.places import Places, option, section, stand_ins
@@ -78,7 +77,7 @@ def shown_settings(places: Places, conn_id: str) -> Iterator[ShownSetting]:
             "default": "default",
         }
         value = instead.get(one.name, one.value) if one.value == "" else one.value
-        yield ShownSetting(one.name, _shown(one.name, value), sources[one.place], redact(one.error))
+        yield ShownSetting(one.name, _shown(one.name, value), sources[one.place], one.error)
 
 
 def shown_options(places: Places, conn_id: str) -> Iterator[ShownSetting]:
@@ -106,17 +105,17 @@ def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_
     for key in sorted(section):
         if key not in _OURS and not is_naming_key(key):
             hint = f"; is {meant!r} meant?" if (meant := _meant(key, _OURS)) else ""
-            yield redact(f"{_section_source(key)}: [{SECTION}] has no option {key!r}{hint}")
+            yield f"{_section_source(key)}: [{SECTION}] has no option {key!r}{hint}"
     # The extra may hold keys of others, which are ignored.
     known = {*_OURS, *ENDPOINT_KEYS, "queue"}  # the last is the Spark provider's
     for key in sorted(map(str, extra)):
         if key not in known and not is_naming_key(key) and (meant := _meant(key, known)):
-            yield redact(f"{_extra(conn_id)}: {key!r} is not read; is {meant!r} meant?")
+            yield f"{_extra(conn_id)}: {key!r} is not read; is {meant!r} meant?"
     prefix = _plain(_PREFIX)
     for name in sorted(os.environ):
         beginning = _plain(name)[: len(prefix)]
         if SequenceMatcher(None, beginning, prefix).ratio() > _SIMILARITY_OF_VARIABLES and not name.startswith(_PREFIX):
-            yield redact(f"environment variable {name} is not read; ours begin with {_PREFIX}")
+            yield f"environment variable {name} is not read; ours begin with {_PREFIX}"
 
 
 def unreadable() -> Iterator[str]:
@@ -150,11 +149,10 @@ def _extra(conn_id: str) -> str:
 
 
 def _shown(name: str, value: Any) -> Any:
-    """Return a value as JSON, masked by its key and by its shape; a pattern of secrets may be one itself."""
+    """Return a value as JSON; a pattern of secrets may be one itself."""
     if name == "redaction_patterns":
         return [MASK] * len(value) if isinstance(value, list | tuple) else MASK if value else value
-    masked: Any = redact_value({name: json.loads(json.dumps(value, default=_path, skipkeys=True))})
-    return masked[name]
+    return json.loads(json.dumps(value, default=_path, skipkeys=True))
 
 
 def _path(listener: Any) -> str:
@@ -167,7 +165,7 @@ def _complaint(read: Callable[[], object]) -> str:
     try:
         read()
     except (NamingError, SettingError) as error:
-        return redact(str(error))
+        return str(error)
     return ""
 
 

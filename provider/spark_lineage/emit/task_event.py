@@ -136,7 +136,7 @@ def source_code(application: Any, task_instance: Any = None) -> dict[str, Source
             # The bundle asks Git, and may have no repository on this host.
             with suppress(Exception):
                 where |= _in_repository(path, bundle)
-    where["url"] = redact(where["url"])
+    where = {key: value and redact(value) for key, value in where.items()}
     return {"sourceCodeLocation": SourceCodeLocationJobFacet(**where, producer=PRODUCER)}
 
 
@@ -150,7 +150,7 @@ def _in_repository(path: Path, bundle: Any) -> dict[str, str]:
     return {
         "type": "git",
         "url": pages or path.as_uri(),
-        "repoUrl": redact(_USER.sub("", bundle.repo_url)),
+        "repoUrl": _USER.sub("", bundle.repo_url),
         "path": str(PurePosixPath(subdir, inside)),
         "version": version,
         "branch": bundle.tracking_ref,
@@ -174,7 +174,7 @@ def task_event(
 
     :param lineage: from :func:`operator_lineage`
     :param run_id: the OpenLineage run of the try, empty where it is not known: then it is what the provider makes it
-    :param error: why the try did not succeed, not redacted; an ``errorMessage`` of the lineage comes first
+    :param error: why the try did not succeed; an ``errorMessage`` of the lineage comes first
     """
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
     from airflow.providers.openlineage.utils.utils import get_job_name
@@ -218,7 +218,7 @@ def task_event(
     elif event_type == "COMPLETE":
         event = Unsent().complete_task(**names, end_time=now)
     else:
-        text = None if "errorMessage" in lineage.run_facets else redact(error) or None
+        text = None if "errorMessage" in lineage.run_facets else error or None
         event = Unsent().fail_task(**names, end_time=now, error=text)
     event.eventType = RunState(event_type)
     return as_meant(event)  # type: ignore[return-value]  # a RunEvent stays one

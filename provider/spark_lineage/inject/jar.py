@@ -18,7 +18,6 @@ from spark_lineage.inject.properties import LISTENER, JarNotFoundError
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedPlace
 from spark_lineage.launch.directory import create_private, without_scheme
 from spark_lineage.launch.lock import locked, within
-from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import DEFAULT_JAR
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
@@ -64,7 +63,7 @@ def resolve_jar(
     if scheme == "file" or spec.startswith("/"):
         parts = urlsplit(spec) if scheme else None
         if parts and parts.netloc not in ("", "localhost"):
-            raise JarNotFoundError(f"The listener jar {redact(spec)} is on another machine. Write it as file:///path.")
+            raise JarNotFoundError(f"The listener jar {spec} is on another machine. Write it as file:///path.")
         path = Path(unquote(parts.path) if parts else spec)
         _check_jar(path, str(path))
         return str(path)
@@ -79,7 +78,7 @@ def resolve_jar(
         urls = [f"{root.rstrip('/')}/{location}" for root in roots if root]
     else:
         raise JarNotFoundError(
-            f"The OpenLineage listener jar {redact(spec)!r} is neither an absolute path, nor a URL, nor a Maven "
+            f"The OpenLineage listener jar {spec!r} is neither an absolute path, nor a URL, nor a Maven "
             f"coordinate (group:artifact:version). Correct it, or leave it out for {DEFAULT_JAR}."
         )
     folder = cache_folder(cache_dir)
@@ -197,8 +196,8 @@ def _origin(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return redact(url)
-    return redact(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl())
+        return url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _check_jar(file: Path, origin: str) -> None:

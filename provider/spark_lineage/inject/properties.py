@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from spark_lineage.launch.directory import LOG_DIRECTORY
-from spark_lineage.secrets.redaction import redact
-from spark_lineage.secrets.secret_keys import is_secret_key
+from spark_lineage.secrets.redaction import holds_secret
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 FACETS_PREFIX = "spark.openlineage.facets."
@@ -40,7 +39,6 @@ _CONTINUE = f"{PREFIX}continueOnFailure"
 _MEMBERS = f"{PREFIX}transports"
 _OURS = f"{_MEMBERS}.spark_lineage."
 _USERS = f"{_MEMBERS}.user."
-_SECRET_KEY = re.compile(r"auth|api.?key|token|password|secret|headers|sasl|jaas|credential", re.IGNORECASE)
 
 
 def split(text: str, separator: str = ",") -> list[str]:
@@ -170,7 +168,7 @@ def inject_jar(
             "it is; choose another openlineage_jar or XDG_CACHE_HOME"
         )
     all_jars = _append(jars, jar, ",")
-    if user.jars is None and "spark.jars" not in user.conf and looks_secret("", jars):
+    if user.jars is None and "spark.jars" not in user.conf and holds_secret("", jars):
         return user, {"spark.jars": all_jars}
     return replace(user, jars=all_jars), {}
 
@@ -213,11 +211,6 @@ class NoRoomError(Exception):
     """The user's own OpenLineage transport cannot be joined by ours."""
 
 
-def looks_secret(key: str, value: str) -> bool:
-    """Whether a property must not reach the command line, where every process of the machine can read it."""
-    return _SECRET_KEY.search(key) is not None or is_secret_key(key) or redact(value) != value
-
-
 def inject_transport(
     conf: Mapping[str, str], file_properties: Mapping[str, str], ours: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
@@ -232,7 +225,7 @@ def inject_transport(
     if kind == ours["type"] == "console":
         # There is one already, and events are collected from where it sends them.
         own = {key: value for key, value in file_properties.items() if _is_single(key) and key not in conf}
-        secret = {key: value for key, value in own.items() if looks_secret(key, value)}
+        secret = {key: value for key, value in own.items() if holds_secret(key, value)}
         return {key: value for key, value in {**own, **conf}.items() if key not in secret}, secret
     if kind == "kafka":
         raise NoRoomError("the job's own OpenLineage transport to Kafka stays its only one: nothing can be added to it")
@@ -256,7 +249,7 @@ def _with_ours(
     conf: dict[str, str], private: dict[str, str], effective: Mapping[str, str], ours: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Add our transport; Spark masks what is secret of it, in its UI and its logs, whatever else it is to mask."""
-    secret = {key: value for key, value in ours.items() if looks_secret(key, value)}
+    secret = {key: value for key, value in ours.items() if holds_secret(key, value)}
     if secret and REDACTION_KEY in effective:
         names = (re.escape(key.rpartition(".")[2]) for key in secret)
         conf[REDACTION_KEY] = "|".join([effective[REDACTION_KEY], *names])
@@ -273,7 +266,7 @@ def _as_options(conf: dict[str, str], file_properties: Mapping[str, str]) -> tup
         return conf, {}
     users = {**file_properties, **conf}.get(DRIVER_OPTIONS, "")
     options = " ".join(filter(None, (users, *(f"-D{key}={value}" for key, value in ours.items()))))
-    is_private = DRIVER_OPTIONS not in conf and looks_secret("", users)
+    is_private = DRIVER_OPTIONS not in conf and holds_secret("", users)
     conf = {key: value for key, value in conf.items() if key not in ours}
     return (conf, {DRIVER_OPTIONS: options}) if is_private else ({**conf, DRIVER_OPTIONS: options}, {})
 
@@ -304,7 +297,7 @@ def _wrap(
     is_of_kind = file_properties.get(TRANSPORT_TYPE, kind).strip() == kind
     for key, value in file_properties.items() if is_of_kind else ():
         if _is_single(key) and key not in conf and _member(key) not in composite:
-            (private if looks_secret(key, value) else composite)[_member(key)] = value
+            (private if holds_secret(key, value) else composite)[_member(key)] = value
     return composite, private
 
 

@@ -35,7 +35,6 @@ from spark_lineage.inject.properties import (
     NoRoomError,
     SubmitArguments,
     is_writable_tag,
-    looks_secret,
     misread_in_lists,
     split,
     transports,
@@ -51,7 +50,7 @@ from spark_lineage.launch.directory import (
     write_new,
 )
 from spark_lineage.launch.log import Guard
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import holds_secret
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import jar_cache
 
@@ -111,8 +110,7 @@ def inject_task(
     create_private(directory)
     for key, value in lineage.tags.items():
         if not is_writable_tag(key, value):
-            name = redact(repr(key))
-            guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
+            guard.log.warning("The tag %r is left out: the listener takes no ':' and ';' in tags.", key)
     task = _Task(lineage, arguments, submitter, why_not_home, guard)
     injected, why_not = task.injected(settings)
     if settings.evidence == "auto" and not injected.is_certain:
@@ -124,7 +122,7 @@ def inject_task(
         raise NoEvidenceError(f"{why_not or 'no listener is wanted'}; and no event log is read: {no_log}")
     if why_not:
         write = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.debug
-        write("The job runs without OpenLineage's listener: %s", redact(why_not))
+        write("The job runs without OpenLineage's listener: %s", why_not)
     if not injected.is_certain:
         guard.log.warning(
             "The program names settings of event logs, so no event log is added. If it turns none on itself, the "
@@ -245,7 +243,7 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     if users is None:
         # What is effective today is kept in what we set, which replaces it.
         users = prepared.properties.get(setting, "")
-        if setting not in arguments.conf and looks_secret("", users):
+        if setting not in arguments.conf and holds_secret("", users):
             raise CannotShipError(f"{setting} in the properties file holds a secret; give the files as py_files")
     is_elsewhere = prepared.deploy_mode == "cluster"
     place = _place_of_declared(prepared.conf, directory) if is_elsewhere else directory

@@ -6,10 +6,9 @@ in Airflow's task state store (Airflow 3.3 and newer), and as a file beside the 
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from msgspec import Struct, structs
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAUNCH_FILE, TRANSITIONS_FILE, encoded, read_small, replace_private
 from spark_lineage.launch.line import LineError, decode_transition
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.conclusion import TryEnd
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
@@ -30,7 +30,7 @@ STORE_KEY = "spark_lineage_launch"
 _YARN_ID = re.compile(r"application_\d+_\d+\Z")
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -182,9 +182,12 @@ class LostTry(Struct, frozen=True, tag=True):
     is_retried: bool = False
 
 
-def redacted(one: StatusTransition) -> StatusTransition:
-    """Return a transition as it may be kept."""
-    return structs.replace(one, detail=redact(one.detail), exception=redact(one.exception))
+def kept(transitions: Iterable[StatusTransition]) -> list[Any]:
+    """Return transitions as JSON without secrets, as they are kept."""
+    return [
+        msgspec.to_builtins(structs.replace(one, detail=redact(one.detail), exception=redact(one.exception)))
+        for one in transitions
+    ]
 
 
 def read_transitions(directory: Path) -> Iterator[StatusTransition]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
-
-from spark_lineage.secrets.redaction import redact, redact_dataset, redact_error
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 _NAMED_DATASETS = 20
 _NAMED_COUNTS = 3
-_PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
-_LONGEST_LINE = 500
+_LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 # Of C0, C1 and Unicode: what ends a line, and what a terminal takes for a command.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
+_LONGEST_LINE = 500
 _UNREACHED = {
     "": "the driver ran on another host, or as another user, and could not write to that directory: in cluster mode "
     "set lineage_dir to a path that worker and driver share, or choose another way to collect",
@@ -34,17 +35,66 @@ _UNREACHED = {
 _SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STREAMING_QUERY": "streaming queries"}
 
 
-class Log(Protocol):
-    """What is used of a logger: the standard library's and Airflow's own both fit."""
+class Log:
+    """What logs without secrets, to a logger of any Airflow version, or to that of a module by its name.
 
-    def debug(self, *args: Any, **kwargs: Any) -> Any:
-        """Log for developers."""
+    A filter of ``logging`` would see no record of Airflow 3's own loggers, and none of a child's. An error whose
+    traceback is logged is redacted in place.
 
-    def info(self, *args: Any, **kwargs: Any) -> Any:
-        """Log what was done."""
+    :param mask: of texts, for a hook, whose lines stay as they are; by default each message is one line
+    """
 
-    def warning(self, *args: Any, **kwargs: Any) -> Any:
-        """Log what went wrong."""
+    def __init__(self, logger: Any, mask: Callable[[str], str] | None = None) -> None:
+        logger = logging.getLogger(logger) if isinstance(logger, str) else logger
+        self._logger: Any = vars(logger)["_logger"] if isinstance(logger, Log) else logger
+        self._mask = mask
+        self.masked_line: str | None = None
+        """The line of spark-submit that is passed on next, masked already."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._logger, name)
+        if name not in _LEVELS:
+            return found
+
+        def log_masked(*arguments: Any, **keywords: Any) -> Any:
+            if isinstance(self._logger, logging.Logger):
+                if name == "debug" and not self._logger.isEnabledFor(logging.DEBUG):
+                    return None
+                # Where it was said, not where it was masked.
+                keywords.setdefault("stacklevel", 2)
+            given = keywords.get("exc_info", name == "exception")
+            if error := given if isinstance(given, BaseException) else given and sys.exc_info()[1]:
+                # On purpose here, and below: each process of Airflow imports this, and seldom logs anything.
+                from spark_lineage.secrets.redaction import redact_error
+
+                redact_error(error)
+            return found(*self._masked(name, arguments), **keywords)
+
+        # Found at once from now on: a driver has many lines.
+        vars(self)[name] = log_masked
+        return log_masked
+
+    def _masked(self, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        from spark_lineage.secrets.redaction import redact, redact_command
+
+        if arguments == (self.masked_line,):
+            return arguments
+        mask, level = self._mask or redact, arguments[:1] if name == "log" else ()
+        said = [
+            redact_command(each)
+            if isinstance(each, list | tuple) and all(isinstance(part, str) for part in each)
+            else (mask(str(each)) if isinstance(each, str | BaseException) else each)
+            for each in arguments[len(level) :]
+        ]
+        if not said:
+            return arguments
+        try:
+            text = mask(str(said[0]) % tuple(said[1:]) if said[1:] else str(said[0]))
+        except (TypeError, ValueError):
+            text = mask(" ".join(map(str, said)))
+        text = text if self._mask is not None else escaped(text)
+        # A "%" that is there now stands for itself.
+        return (*level, "%s", text) if "%" in text else (*level, text)
 
 
 def escaped(text: str) -> str:
@@ -53,25 +103,20 @@ def escaped(text: str) -> str:
 
 
 def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
-    """Log what follows from an error, with its cause; where it happened, without secrets, for developers."""
-    logger.warning("%s: %s", consequence, _cause(error))
+    """Log what follows from an error, with its cause; where it happened, for developers."""
+    logger.warning("%s: %s: %s", consequence, type(error).__name__, error)
     logger.debug("Where it happened:", exc_info=error)
 
 
-def _cause(error: Exception) -> str:
-    # In place, because the debug log shows the traceback, and Airflow the chain of what fails the task.
-    redact_error(error)
-    return escaped(redact(f"{type(error).__name__}: {error}"))
-
-
 def error_line(error: Exception, *, is_ours: bool = False) -> str:
-    """Return an error in a line, without secrets: its parameters of a URL may hold a token.
+    """Return the beginning of an error, without parameters of URLs, which may hold a token.
 
     :param is_ours: whether its text says it all
     """
-    redact_error(error)
-    line = _PARAMETERS.sub("?…", " ".join(str(error).split()))[:_LONGEST_LINE]
-    return escaped(redact(line if is_ours else f"{type(error).__name__}: {line}"))
+    from spark_lineage.secrets.redaction import beginning
+
+    line = beginning(_PARAMETERS.sub("?…", " ".join(str(error).split())), _LONGEST_LINE)
+    return line if is_ours else f"{type(error).__name__}: {line}"
 
 
 class LineageRequiredError(RuntimeError):
@@ -84,9 +129,9 @@ class Guard:
     :param is_required: whether the task asked to fail; asked only when there is trouble, which may be in the settings
     """
 
-    def __init__(self, is_required: Callable[[], bool], logger: Log) -> None:
+    def __init__(self, is_required: Callable[[], bool], logger: Any) -> None:
         self._is_required = is_required
-        self.log = logger
+        self.log = Log(logger)
         self._logged: set[str] = set()
 
     @contextmanager
@@ -99,11 +144,15 @@ class Guard:
             yield
         except Exception as error:
             if can_fail and self._is_required():
-                cause = _cause(error)
+                from spark_lineage.secrets.redaction import redact_error
+
+                # Airflow shows it, and what it was raised from.
+                redact_error(error)
                 if isinstance(error, LineageRequiredError):
                     raise
+                cause = escaped(f"{type(error).__name__}: {error}")
                 raise LineageRequiredError(f"lineage_required is set, and there is no lineage: {cause}") from None
-            if (trouble := f"{consequence}: {_cause(error)}") in self._logged:
+            if (trouble := f"{consequence}: {type(error).__name__}: {error}") in self._logged:
                 self.log.debug("Again: %s", trouble)
             else:
                 self._logged.add(trouble)
@@ -140,14 +189,14 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened:
     )
     named = (("Input", lineage.inputs), ("Output", lineage.outputs), ("Attempted", lineage.attempted))
     lines = [
-        f"{kind}: {redact_dataset(f'{one.dataset.namespace} {one.dataset.name}')}"
+        f"{kind}: {one.dataset.namespace} {one.dataset.name}"
         for kind, datasets in named
         for one in datasets[:_NAMED_DATASETS]
     ]
     several = [one.dataset.namespace for _, datasets in named[:2] for one in datasets if "," in one.dataset.namespace]
     if several:
         lines.append(
-            f"{redact_dataset(several[0])} names several hosts; the option hostnamePattern.<cluster> gives their "
+            f"{several[0]} names several hosts; the option hostnamePattern.<cluster> gives their "
             "cluster one name, whichever of them a program was given: see docs/naming.md"
         )
     log_group("Datasets", lines, logger.debug)
@@ -161,7 +210,7 @@ def incompleteness(lineage: TaskLineage) -> str:
     names = [name if count == 1 else f"{name} ({count} times)" for name, count in counted[:_NAMED_COUNTS]]
     others = len(counted) - len(names)
     more = f", and {others} more" if others else ""
-    return f"The lineage is not complete: {escaped(redact(', '.join(names)))}{more}."
+    return f"The lineage is not complete: {escaped(', '.join(names))}{more}."
 
 
 def unmet(
@@ -193,14 +242,14 @@ def log_status(status: StatusSummary, logger: Log) -> None:
         lines.append(f"The application failed: {status.error}")
     if status.history_url:
         lines.append(f"History: {status.history_url}")
-    log_group("Status of the job", map(redact, lines), logger.debug)
+    log_group("Status of the job", lines, logger.debug)
 
 
 def log_group(title: str, lines: Iterable[str], log: Callable[..., object]) -> None:
     """Log lines that belong together as a group, which Airflow's UI folds; nothing for no lines."""
     if lines := list(lines):
         for line in (f"::group::{title}", *lines, "::endgroup::"):
-            log("%s", escaped(line))
+            log("%s", line)
 
 
 def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = None, *, has_listener: bool) -> str:

@@ -19,7 +19,6 @@ from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.naming.identity import DatasetName, storage_identifier
 from spark_lineage.notify.job_events import application_ids
-from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -55,7 +54,7 @@ def emit_assets(lineage: TaskLineage, context: Context, logger: Log) -> int:
             written[Asset(uri=uri).uri] = _extra(output, lineage)
         except ValueError as error:
             # The provider of its scheme wants more of a URI, or it is too long.
-            logger.warning("Airflow takes no asset %s: %s", uri, redact(str(error)))
+            logger.warning("Airflow takes no asset %s: %s", uri, error)
     task, events = context["ti"].task, context["outlet_events"]
     outlets = list(task.outlets or ())
     declared = {one.uri: one for one in outlets if getattr(one, "uri", None)}

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from spark_lineage.secrets.redaction import redact, redact_error
+from spark_lineage.launch.log import Log
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.log import Log
     from spark_lineage.notify.context import ListenerContext
     from spark_lineage.notify.events import Event
 
@@ -103,7 +102,7 @@ class Delivery:
     def __init__(self, name: str, make: Callable[[], Any], logger: Log, *, max_bytes: int = MAX_QUEUED_BYTES) -> None:
         self.counts = DeliveryCounts(name)
         self._make = make
-        self._log = logger
+        self._log = Log(logger)
         self._max_bytes = max_bytes
         self._queue: deque[Event] = deque()
         self._queued_bytes = 0
@@ -210,11 +209,9 @@ class Delivery:
                 return
             self._named.add(kind)
             try:
-                redact_error(error)
-                text = redact(f"{kind}: {error}")
-            except BaseException:
-                # It is of a class of the listener's own. Its traceback could hold what was not redacted.
-                text = f"{kind}, which has no text"
-            else:
+                text = f"{kind}: {error}"
                 self._log.debug("Where it happened:", exc_info=error)
+            except BaseException:
+                # It is of a class of the listener's own.
+                text = f"{kind}, which has no text"
             self._log.warning("Listener %s: %s. %s.", self.counts.listener, text, consequence)

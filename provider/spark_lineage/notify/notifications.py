@@ -12,7 +12,6 @@ from spark_lineage.notify.context import listener_context
 from spark_lineage.notify.delivery import Delivery, DeliveryCounts, make_listener, source_name
 from spark_lineage.notify.events import CatalogModificationEvent, JobStatusChangedEvent, JobType
 from spark_lineage.notify.job_events import JobEvents
-from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -122,7 +121,7 @@ class Notifications:
 
 def _deliveries(sources: Iterable[Any], context: ListenerContext) -> Iterator[Delivery]:
     for source in sources:
-        name = redact(source_name(source))
+        name = source_name(source)
         try:
             yield Delivery(name, partial(make_listener, source, context), context.logger)
         except RuntimeError as error:

@@ -6,7 +6,6 @@ The log is the newline-separated JSON of ``org.apache.spark.util.JsonProtocol``.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.accounting import PlanPart
 from spark_lineage.merge.execution import Execution, LoggedApplication
 from spark_lineage.merge.lineage import Statistics
@@ -45,7 +45,7 @@ from spark_lineage.plans.rdds import RddRows
 from spark_lineage.plans.running import Running, made, target_versions, unread_columns, with_versions
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables, path_name
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import beginning
 
 # All others are failures: also a task whose output went with its executor, and that is run again.
 _ENDS = {"Success": "finished", "TaskKilled": "killed", "TaskCommitDenied": "killed"}
@@ -122,7 +122,7 @@ def _source(source: str, names: ListenerNames) -> str:
 
 __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_log"]
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 SOURCE = "event log"
 # Of the message of an exception, which goes on with the stack trace; it is redacted, then cut again.
@@ -421,7 +421,7 @@ class EventLogReader:
             return
         running.states = self._states.get(running.known.root_execution_id, states)
         is_failed = None if event.errorMessage is None else bool(event.errorMessage)
-        error = redact((event.errorMessage or "")[:_MESSAGE_LENGTH])[:_ERROR_LENGTH]
+        error = beginning((event.errorMessage or "")[:_MESSAGE_LENGTH], _ERROR_LENGTH)
         running.known = structs.replace(running.known, ended=event.time / 1000, is_failed=is_failed, error=error)
         if running.known.query_id:
             self._ended.setdefault(running.known.query_id, []).append(running)

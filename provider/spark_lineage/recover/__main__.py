@@ -5,7 +5,6 @@ It runs beside a scheduler or an API server, in a process of its own that may qu
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from spark_lineage.deliver.provider_transport import airflow_connection
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.task_event import AirflowTry
 from spark_lineage.launch.launch import LostTry
+from spark_lineage.launch.log import Log
 from spark_lineage.launch.stores import ServerStore
 from spark_lineage.recover.closing import close, guard
 from spark_lineage.recover.recovery import end_leftovers
@@ -33,7 +33,7 @@ from spark_lineage.settings.places import section_settings
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 
 def main() -> None:

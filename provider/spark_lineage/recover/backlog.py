@@ -6,7 +6,6 @@ and time, and the OpenLineage client and Spark's REST APIs have waits of their o
 
 from __future__ import annotations
 
-import logging
 import os
 import queue
 import subprocess
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spark_lineage.launch.log import log_trouble
+from spark_lineage.launch.log import Log, log_trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     # Looks in the database and in the lineage directory for what is over, and whose end was not sent.
     Search = Callable[[], Iterable[Lost]]
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 # A worker learns by its next heartbeat (5 s) that its task is over, ends it (5 s until it is killed), and hands over.
 GRACE_SECONDS = 20.0

@@ -5,7 +5,6 @@ A worker that begins a try closes those before it; a server, in another process,
 
 from __future__ import annotations
 
-import logging
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from spark_lineage.emit.openlineage_provider import emission, send
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, operator_lineage, task_event
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.launch import LostTry, TaskKey
-from spark_lineage.launch.log import Guard, log_lineage, log_status
+from spark_lineage.launch.log import Guard, Log, log_lineage, log_status
 from spark_lineage.launch.stores import WorkerStore, claim
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
 from spark_lineage.recover.search import launches_of
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.launch.stores import LaunchStore
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 guard = Guard(lambda: False, log)
 

@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spark_lineage.cli.output import REPEATED, InputError, above_zero, airflow_on_stderr, print_note, printable
+from spark_lineage.cli.output import (
+    REPEATED,
+    InputError,
+    above_zero,
+    airflow_on_stderr,
+    print_fields,
+    print_note,
+    shown,
+)
 from spark_lineage.deliver.stored_event import event_time
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.replay.merged_events import events_in
-from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.deliver.profile import Profile
@@ -58,7 +65,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return _send(arguments, steps)
     for step in steps:
         time = step.time.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        print(time, step.event_type or "-", step.run_id, _line(step.job), sep="\t")  # noqa: T201
+        print_fields(time, step.event_type or "-", step.run_id, step.job)
     return 0
 
 
@@ -87,7 +94,7 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
     def print_once(text: str) -> None:
         number = next(numbers)
         if number <= _NAMED:
-            console.print(_line(text))
+            console.print(shown(text))
         if number == _NAMED:
             console.print("Further events that are not taken are only counted.")
 
@@ -107,7 +114,7 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
             except KeyboardInterrupt:
                 code = _INTERRUPTED
     for destination, tally in replay.tallies.items():
-        print(_result(destination, tally, is_interrupted=code == _INTERRUPTED))  # noqa: T201
+        print_fields(_result(destination, tally, is_interrupted=code == _INTERRUPTED))
     return code or (_NOT_ALL if any(tally.sent < tally.total for tally in replay.tallies.values()) else 0)
 
 
@@ -126,11 +133,7 @@ def _result(destination: str, tally: Tally, *, is_interrupted: bool) -> str:
     text = f"{destination}: {tally.sent} sent, {tally.refused} refused, {tally.left} left"
     if tally.left and is_interrupted:
         return f"{text} (interrupted; the same command sends all again)"
-    return f"{text} ({_line(tally.problem)})" if tally.problem else text
-
-
-def _line(text: str) -> str:
-    return printable(" ".join(redact(text).split()))
+    return f"{text} ({tally.problem})" if tally.problem else text
 
 
 def _since(text: str) -> datetime:

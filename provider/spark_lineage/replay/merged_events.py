@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from spark_lineage.cli.output import InputError
 from spark_lineage.deliver.stored_event import event_time, restore
 from spark_lineage.launch.directory import ARCHIVE_POINTER, RUN_EVENTS_FILE
 from spark_lineage.launch.line import MAX_LINE_BYTES, LineCounts, LineError
+from spark_lineage.launch.log import Log
 
 # Lines set aside that are named in the log; beyond that they are only counted.
 _NAMED_LINES = 20
@@ -28,7 +28,7 @@ _LISTENER = "/integration/spark"
 # Where a directory holds none of our own files: what `spark-lineage merge` and a file transport write.
 _OTHER_FILES = ("*.ndjson", "*.jsonl")
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 
 class KeptEventsError(InputError):

@@ -7,7 +7,8 @@ A secret is recognised by its key (``secret_keys``), by its shape (``secret_shap
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -46,6 +47,8 @@ _may_have_secret = Prefilter(
 _COLOURS = re.compile(r"(?:\x1b|\\{1,8}(?:u00|x)1b)\[[0-9;]*+[A-Za-z]", re.IGNORECASE)
 # What keys of specifications look like: a common word that is registered as a secret must not take them apart.
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# Of properties, with those of OpenLineage's transports.
+_PRIVATE_KEY = re.compile(r"auth|api.?key|token|password|secret|headers|sasl|jaas|credential", re.IGNORECASE)
 _PARAMETER = re.compile(r"(?P<key>(?<=[?&;])[\w.\-]++=)(?P<value>[^&;#\s]++)")
 _FLAG = re.compile(r"-[\w.\-]*")
 # Flags of curl and others that take ``user:password``.
@@ -60,6 +63,16 @@ def redact(text: str) -> str:
     Of more than a million characters the first 250,000 stay, with how many were left out.
     """
     return _settled(text if len(text) <= _LONGEST else _shortened(text), _mask)
+
+
+def beginning(text: str, length: int) -> str:
+    """The first characters of a text: half a secret has no shape, and is masked before the rest is cut off."""
+    return redact(text)[:length]
+
+
+def holds_secret(key: str, value: str) -> bool:
+    """Whether a property is one for no one else: it must not reach a command line, which every process can read."""
+    return _PRIVATE_KEY.search(key) is not None or is_secret_key(key) or redact(value) != value
 
 
 def redact_name(name: str) -> str:
@@ -229,6 +242,16 @@ def redact_error(error: BaseException) -> None:
         if isinstance(current, BaseExceptionGroup):
             todo.extend(current.exceptions)
         todo += [current.__cause__, current.__context__]
+
+
+@contextmanager
+def clean_errors() -> Iterator[None]:
+    """Redact an error that goes through, as :func:`redact_error` does: whoever gets it logs it."""
+    try:
+        yield
+    except Exception as error:
+        redact_error(error)
+        raise
 
 
 def _settled(text: str, mask: Callable[[str], str]) -> str:

@@ -123,12 +123,10 @@ def _master(connection: Any) -> str:
 
 def section_settings(logger: Log) -> Settings:
     """Return the settings of ``[spark_lineage]`` alone; one that does not fit is logged, and has its default."""
-    from spark_lineage.secrets.redaction import redact
-
     found = {}
     for settled in Settings.each({}, {}, option):
         if settled.error:
-            logger.warning("%s; the default is used", redact(settled.error))
+            logger.warning("%s; the default is used", settled.error)
         else:
             found[settled.name] = settled.value
     return Settings(**found)

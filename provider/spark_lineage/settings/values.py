@@ -146,7 +146,4 @@ def tags(value: Any, place: str) -> Mapping[str, str]:
 
 
 def _shown(value: Any) -> str:
-    # On purpose here: settings are read without it, and masking reads some of them.
-    from spark_lineage.secrets.redaction import redact
-
-    return redact(repr(value))
+    return repr(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing, suppress
 from functools import partial
@@ -20,7 +19,7 @@ from spark_lineage.launch.directory import (
     open_to_read,
 )
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
-from spark_lineage.launch.log import Guard, Log, escaped
+from spark_lineage.launch.log import Guard, Log
 from spark_lineage.launch.retention import remove_event_logs, remove_part
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.state import LineageState
@@ -39,7 +38,7 @@ _CHUNK_BYTES = 1024 * 1024
 _SKEW_SECONDS = 300.0
 _TIMED_VERSION = 7
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 
 class Collector:
@@ -121,7 +120,7 @@ class Collector:
         total = self.counts.set_aside_total
         if total <= _NAMED_LINES:
             # The text of the error never quotes the line, which may hold a secret.
-            self._log.warning("Set aside %s: %s", escaped(place), escaped(str(error)))
+            self._log.warning("Set aside %s: %s", place, error)
         if total == _NAMED_LINES:
             self._log.warning("Further lines that cannot be read are only counted.")
 

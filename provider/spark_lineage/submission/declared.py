@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage import declare
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.event import Dataset, Job, JobFacets, JobTypeFacet, Run, RunEvent, observe
 from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import Observed
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spark_lineage.launch.log import Guard
     from spark_lineage.merge.lineage import TaskLineage
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 _JOB = JobFacets(jobType=JobTypeFacet(processingType="BATCH", jobType="DECLARED"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, Deadline
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import StatusReport, StatusSummary, StatusTransition
@@ -34,7 +34,7 @@ LISTENER = "OpenLineage listener"
 _UI_SECONDS = 20.0
 _LARGEST_EXIT_CODE = 128
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 
 class Submission:

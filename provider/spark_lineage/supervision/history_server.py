@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseSensorOperator
 
+from spark_lineage.launch.log import Log
+from spark_lineage.secrets.redaction import clean_errors
+
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
@@ -29,6 +32,7 @@ class SparkHistoryServerSensor(BaseSensorOperator):
         self.conn_id = conn_id
         self.application_id = application_id
 
+    @clean_errors()
     def poke(self, context: Context) -> bool:  # noqa: ARG002
         """Ask once; ``/api/v1/version``, or ``/api/v1/applications/{id}``.
 
@@ -49,8 +53,8 @@ class SparkHistoryServerSensor(BaseSensorOperator):
         try:
             if self.application_id is not None:
                 return server.is_over(self.application_id)
-            self.log.info("The History Server is up: Spark %s", server.version())
+            Log(self.log).info("The History Server is up: Spark %s", server.version())
         except NoAnswerError as error:
-            self.log.info("No answer: %s", error)
+            Log(self.log).info("No answer: %s", error)
             return False
         return True

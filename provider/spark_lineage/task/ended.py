@@ -22,7 +22,7 @@ from spark_lineage.launch.log import (
 from spark_lineage.merge.conclusion import EndFacts, reported_end
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import ENDED, Status
-from spark_lineage.secrets.redaction import explain_error, redact
+from spark_lineage.secrets.redaction import explain_error
 from spark_lineage.submission.declared import add_inlets_and_outlets
 from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES
 from spark_lineage.watch.status_monitor import AIRFLOW, SUBMIT
@@ -160,5 +160,5 @@ def _shown_log(running: Running, reason: str) -> str:
             seen.feed(line)
         log_group(f"The end of the driver's log: {name}", map(redact_line, lines[-LOG_LINES:]), log.info)
     if not texts and (url := running.submission.driver.logs_url):
-        log.debug("The driver's log: %s", redact(url))
+        log.debug("The driver's log: %s", url)
     return seen.explain(None, reason or "the driver failed") if texts else reason

@@ -18,7 +18,7 @@ from spark_lineage.adapters.submission_digest import submission_digest
 from spark_lineage.deliver.stored_event import made
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, read_small, replace_private
-from spark_lineage.launch.log import Guard, Log
+from spark_lineage.launch.log import Guard
 from spark_lineage.settings.places import TaskSettings, lineage_directory
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> Oper
 
 
 def lineage_at_start(
-    task: Any, arguments: Mapping[str, Any], conn_id: str, logger: Log, *, task_instance: Any = None
+    task: Any, arguments: Mapping[str, Any], conn_id: str, logger: Any, *, task_instance: Any = None
 ) -> OperatorLineage[Any, Any]:
     """Return what the OpenLineage provider is to say with its START; trouble is logged, and it says nothing then.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Mapping
@@ -10,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import structs
 
 from spark_lineage import add_ons
@@ -23,8 +21,8 @@ from spark_lineage.launch.bounded_run import (
     Deadline,
 )
 from spark_lineage.launch.directory import LAUNCH_FILE, root_of
-from spark_lineage.launch.launch import Launch, redacted, store_launch
-from spark_lineage.launch.log import log_trouble
+from spark_lineage.launch.launch import Launch, kept, store_launch
+from spark_lineage.launch.log import Log, log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
 from spark_lineage.submission.submission import Submission
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 # For what is there to be read at once, however late it is; and for a line that is just being folded.
 _AT_LEAST_SECONDS, _LINE_SECONDS = 0.5, 0.3
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 
 class Running:
@@ -196,7 +194,7 @@ class Running:
 
     def kept_transitions(self) -> list[Any]:
         """Return the timeline so far for the resuming process, as JSON."""
-        return msgspec.to_builtins([redacted(one) for one in self.submission.monitor.summary().transitions])  # type: ignore[no-any-return]
+        return kept(self.submission.monitor.summary().transitions)
 
     def suspend(self) -> None:
         """Stop following a job that goes on: another process does."""

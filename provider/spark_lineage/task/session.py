@@ -26,7 +26,7 @@ from spark_lineage.launch.bounded_run import (
     Kill,
 )
 from spark_lineage.launch.launch import Launch, storable
-from spark_lineage.launch.log import Guard, LineageRequiredError, Log
+from spark_lineage.launch.log import Guard, LineageRequiredError
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.secrets.redaction import redact_error
@@ -77,7 +77,7 @@ class LineageSession:
         self._defers = False
 
     @classmethod
-    def opened(cls, task: TaskSettings, logger: Log, **arguments: Any) -> LineageSession | None:
+    def opened(cls, task: TaskSettings, logger: Any, **arguments: Any) -> LineageSession | None:
         """Settle the settings of a task; return None where it runs without lineage.
 
         :param arguments: of the class

@@ -18,7 +18,6 @@ import msgspec
 
 from spark_lineage.http_client import NoAnswerError, Request, place_of
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
-from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.http_client import HttpClient
@@ -107,7 +106,7 @@ def decoded(url: str, body: bytes, shape: type[Answer]) -> Answer:
         # Not strict: Spark's master gives times of drivers as text.
         return msgspec.json.decode(body, type=shape, strict=False)
     except msgspec.ValidationError as error:
-        problem = f"JSON of another shape ({redact(str(error))})"
+        problem = f"JSON of another shape ({error})"
     except (msgspec.DecodeError, ValueError, RecursionError):
         problem = "not JSON, or only a part of it (a login page?)"
     raise NoAnswerError(f"{place_of(url)} answered {problem}", 200)

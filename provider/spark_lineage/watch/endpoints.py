@@ -21,7 +21,6 @@ import httpx
 from spark_lineage.http_client import ANSWER_SECONDS, Access, AsyncHttpClient, HttpClient, origin_of
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
-from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.values import SettingError, boolean, number, one_of
 
 if TYPE_CHECKING:
@@ -188,7 +187,7 @@ def _host(status: Any) -> str:
     try:
         return urlsplit(host if "://" in host else f"//{host}").hostname or ""
     except ValueError:
-        raise SettingError(f"the host of the connection {status.conn_id} is {redact(host)!r}; give a name") from None
+        raise SettingError(f"the host of the connection {status.conn_id} is {host!r}; give a name") from None
 
 
 def _extra(status: Any, key: str, reader: Callable[[Any, str], Any]) -> Any:
@@ -252,7 +251,7 @@ def _url(value: Any, place: str) -> str:
     if "@" in parts.netloc:
         raise SettingError(f"{place} holds a login; give it in the connection that 'status_conn_id' names")
     if not parts.netloc or parts.query or parts.fragment:
-        raise SettingError(f"{place} is {redact(text)!r}; give an address like http://host:1234")
+        raise SettingError(f"{place} is {text!r}; give an address like http://host:1234")
     return url
 
 

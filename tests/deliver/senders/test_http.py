@@ -96,11 +96,6 @@ def test_send_with_an_answer_that_unpacks_to_a_gigabyte_keeps_its_start(backend,
     assert len(str(refused(opened(backend), event))) < 1_200
 
 
-def test_send_with_control_characters_in_the_answer_escapes_them(backend, event):
-    backend.answers(422, b"\x1b[31mno")
-    assert "\x1b" not in str(refused(opened(backend), event))
-
-
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_not_followed(backend, backends, event, status):
     other = backends()

