@@ -40,7 +40,7 @@ ARROWS = {
     "receiver": {"cli", "submission", "launch"},
     "watch": {"http_client", "launch", "merge", "settings"},
     "emit": _LEAVES | {"settings"},
-    "deliver": {"add_ons", "emit", "launch", "merge", "secrets", "settings"},
+    "deliver": {"add_ons", "emit", "launch", "secrets", "settings"},
     "atlas": {"cli", "deliver", "launch", "naming", "secrets", "settings"},
     "notify": _LEAVES | {"emit", "settings"},
     "archive": _LEAVES | {"submission", "declare", "emit", "plans"},

@@ -11,8 +11,7 @@ from airflow.models.connection import Connection as CoreConnection
 from airflow.sdk import Connection as SdkConnection
 
 from spark_lineage.atlas.hook import AtlasHook
-from spark_lineage.deliver.connection_config import exchange_config
-from spark_lineage.deliver.connection_fields import ConnectionFields
+from spark_lineage.deliver.connection_config import ConnectionFields, exchange_config
 from spark_lineage.deliver.connection_types import ATLAS_KEYS, OPENLINEAGE_KEYS
 from spark_lineage.deliver.hooks import OpenLineageHook
 

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from spark_lineage.deliver.drain import Drain
+from spark_lineage.deliver.courier import Drain
 from spark_lineage.deliver.outbox import Outbox
 from spark_lineage.deliver.sender import sender_of
 from spark_lineage.deliver.spool import Outgoing, Spool

@@ -12,8 +12,14 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from spark_lineage.deliver.connection_config import CONN_TYPE, MARQUEZ, members_of, namespace_of, transport_config
-from spark_lineage.deliver.connection_fields import ConnectionFields
+from spark_lineage.deliver.connection_config import (
+    CONN_TYPE,
+    MARQUEZ,
+    ConnectionFields,
+    members_of,
+    namespace_of,
+    transport_config,
+)
 from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.sender import Sender, sender_of
 from spark_lineage.secrets.secret_keys import is_secret_key

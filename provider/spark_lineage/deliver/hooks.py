@@ -9,8 +9,7 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseHook
 
-from spark_lineage.deliver.connection_config import CONN_TYPE, namespace_of, transport_config
-from spark_lineage.deliver.connection_fields import ConnectionFields
+from spark_lineage.deliver.connection_config import CONN_TYPE, ConnectionFields, namespace_of, transport_config
 from spark_lineage.deliver.connection_types import connection_types
 from spark_lineage.deliver.connections import connection_fields, mask_config
 from spark_lineage.deliver.probe import probe

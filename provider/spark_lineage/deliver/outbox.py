@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from spark_lineage.deliver.drain import Drain
+from spark_lineage.deliver.courier import Drain
 from spark_lineage.deliver.pauses import BACKEND
 from spark_lineage.deliver.sender import Sender
 from spark_lineage.deliver.spool import Spool, SpoolError

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.drain import Drain
+from spark_lineage.deliver.courier import Drain
 from spark_lineage.deliver.outbox import Delivered, Outbox, drain
 from spark_lineage.deliver.pauses import BACKEND, Pauses
 from spark_lineage.deliver.sender import Sender, sender_of
@@ -198,7 +198,7 @@ def test_run_a_slow_backend_that_takes_nobody_pauses_after_some_time(
     spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The time begins when it has taken the last event."""
-    monkeypatch.setattr("spark_lineage.deliver.drain._SECONDS_IN_VAIN", 1.5)
+    monkeypatch.setattr("spark_lineage.deliver.courier._SECONDS_IN_VAIN", 1.5)
 
     def answer(content: bytes) -> tuple[int, dict[str, str], str]:
         time.sleep(0.6)

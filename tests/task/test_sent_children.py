@@ -5,7 +5,7 @@ from threading import Event
 import pytest
 from openlineage.client.generated.base import EventType, Job, Run, RunEvent
 
-from spark_lineage.deliver.through_airflow import send_within
+from spark_lineage.task.task_events import send_within
 
 EVENTS = [
     RunEvent(
