@@ -104,8 +104,8 @@ class SparkApplicationTrigger(BaseTrigger):
                 # A server that is restarted, or a backend of secrets: the driver goes on meanwhile.
                 unanswered += 1
                 log = Log(self.log)
-                say = log.warning if unanswered in _SAID_AT else log.debug
-                say("No server reports the status of %s: %s", self._external_id, error)
+                write = log.warning if unanswered in _SAID_AT else log.debug
+                write("No server reports the status of %s: %s", self._external_id, error)
             left = math.inf if self.deadline is None else self.deadline - time.time()
             if end is not None:
                 return self._event(end.status, end.exception or end.detail, ledger)

@@ -198,9 +198,9 @@ class StatusMonitor:
     @property
     def driver_error(self) -> str:
         """Why the driver failed, or where it was lost, in the cluster manager's words; in client mode who killed it."""
-        words = {"KILLED"} if self.is_client else {*ENDED, "UNKNOWN"}
+        statuses = {"KILLED"} if self.is_client else {*ENDED, "UNKNOWN"}
         ends = [
-            one for one in self.transitions("APPLICATION" if self.is_client else "DRIVER") if one.new_status in words
+            one for one in self.transitions("APPLICATION" if self.is_client else "DRIVER") if one.new_status in statuses
         ]
         return " ".join(part for one in ends[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
