@@ -72,7 +72,13 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
         "hostnamePattern.prod": "10\\..*",
     }
     connection = {"conn_type": "spark", "host": "yarn", "password": "hunter2-password", "extra": extra}
-    of_the_file = ("retention_days = 3", "evidence = both", "outbox_dir = /f", "hostnameDefault = other")
+    of_the_file = (
+        "retention_days = 3",
+        "poll_interval_seconds = 5",
+        "evidence = both",
+        "outbox_dir = /f",
+        "hostnameDefault = other",
+    )
     cfg = "\n".join(("[spark_lineage]", *of_the_file, "HOSTNAMEpattern.prod = ["))
     env = {
         "AIRFLOW_CONN_MY_SPARK": json.dumps(connection),
@@ -94,6 +100,7 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
         "retention_days": (3.0, of_file),
         "outbox_dir": ("/of/the/environment", "environment variable AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"),
         "lineage_timeout": (60.0, "default"),
+        "poll_interval_seconds": (5.0, "default"),
         "hostnamePattern.prod": ("10\\..*", of_extra),
         "hostnameDefault": ("other", of_file),
         "history_server_url": ("http://history:18080", of_extra),

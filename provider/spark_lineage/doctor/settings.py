@@ -59,21 +59,20 @@ def check_settings(setup: Setup) -> Iterator[Finding]:
             yield warning(f"{row.error} ({row.source})", "until then the cluster is not asked how a job ended")
     for text in unknown_settings(section(), places.extra, conn_id):
         yield problem(text, f"correct it; {_SEE}")
-    # The airflow.cfg that Airflow writes repeats every default.
-    defaults = {one.name: _shown(one.name, one.value) for one in Settings.each({}, {}, lambda _: None)}
-    own = [row for row in shown if row.source != "default" and row.value not in ("", defaults.get(row.name))]
+    own = [row for row in shown if row.source != "default"]
     yield ok(f"{len(shown)} settings, {len(own)} of them set; {_SEE}")
 
 
 def shown_settings(places: Places, conn_id: str) -> Iterator[ShownSetting]:
     """Return every setting that has a fixed name."""
     each = list(Settings.each(places.arguments, places.extra, option))
+    defaults = {one.name: one.value for one in Settings.each({}, {}, lambda _: None)}
     instead = stand_ins(Settings(**{one.name: one.value for one in each if not one.error}))
     for one in each:
         sources = {
             "argument": "argument of the operator",
             "extra": _extra(conn_id),
-            "section": _section_source(one.name),
+            "section": _section_source(one.name, is_default=one.value in ("", defaults[one.name])),
             "default": "default",
         }
         value = instead.get(one.name, one.value) if one.value == "" else one.value
@@ -85,7 +84,7 @@ def shown_options(places: Places, conn_id: str) -> Iterator[ShownSetting]:
     given = {key.lower(): (key, value, _section_source(key)) for key, value in section().items()}
     given |= {key.lower(): (key, value, _extra(conn_id)) for key, value in places.extra.items()}
     for lower, (key, value, source) in sorted(given.items()):
-        if is_naming_key(lower) or lower == _NDJSON_PATH:
+        if value != "" and (is_naming_key(lower) or lower == _NDJSON_PATH):
             options = {lower: value}
             yield ShownSetting(key, _shown(key, value), source, _complaint(partial(naming_from, options)))
 
@@ -129,8 +128,8 @@ def unreadable() -> Iterator[str]:
             yield name
 
 
-def _section_source(name: str) -> str:
-    """Say where the text of an option of ``[spark_lineage]`` comes from."""
+def _section_source(name: str, *, is_default: bool = False) -> str:
+    """Say where the text of an option of ``[spark_lineage]`` comes from; a new ``airflow.cfg`` repeats all defaults."""
     from airflow.configuration import AIRFLOW_CONFIG
     from airflow.providers.common.compat.sdk import conf
 
@@ -139,7 +138,7 @@ def _section_source(name: str) -> str:
         return f"environment variable {variable}"
     # Of the parser itself: Airflow's own would count declared defaults too, and its as_dict() would run the commands
     # that give the secrets of all other sections.
-    if ConfigParser.has_section(conf, SECTION) and ConfigParser.has_option(conf, SECTION, name):
+    if not is_default and ConfigParser.has_section(conf, SECTION) and ConfigParser.has_option(conf, SECTION, name):
         return f"[{SECTION}] in {AIRFLOW_CONFIG}"
     return "default"
 
