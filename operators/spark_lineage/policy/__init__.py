@@ -1,6 +1,6 @@
 """A cluster policy that gives the tasks of Spark operators lineage, without a change to their DAGs.
 
-One line in ``airflow_local_settings.py``: ``from spark_lineage.policy import task_policy``. Every process of Airflow
+``from spark_lineage.policy import task_policy`` in ``airflow_local_settings.py`` is all. Every process of Airflow
 imports that file: at its top, this module imports the standard library alone.
 """
 
