@@ -101,3 +101,11 @@ def test_a_line_that_was_masked_is_passed_on_as_it_is(log: RedactedLog, caplog: 
 def test_all_else_of_the_logger_is_there(log: RedactedLog) -> None:
     assert log.name == "hook"
     assert log.isEnabledFor(logging.DEBUG)
+
+
+def test_a_word_on_its_own_after_a_key_is_no_part_of_it() -> None:
+    redact_line = LineRedaction()
+    key = ["-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj", "-----END PRIVATE KEY-----"]
+    shown = [redact_line(f"{line}\n") for line in [*key, "finished", "MIIEvQ"]]
+    assert not any("MIIEvQIBADAN" in line for line in shown)
+    assert shown[-2:] == ["finished\n", "MIIEvQ\n"]
