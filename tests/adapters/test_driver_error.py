@@ -133,6 +133,7 @@ def explained(output: str, exit_code: int | None) -> str:
         (CHAINED, 1, "RuntimeError: cannot load (exit code 1)"),
         (WORKER, 1, "ZeroDivisionError: division by zero (exit code 1)"),
         (JVM, 1, ABORTED),
+        (f'{JVM}Exception in thread "main" java.lang.Error: last', 1, "java.lang.Error: last (exit code 1)"),
         (PYTHON + JVM, 1, "ValueError: no orders of 2024-01-31 (exit code 1)"),
         # The program caught and printed that, and went on.
         (PYTHON, 3, "exit code 3"),

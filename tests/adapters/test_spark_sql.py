@@ -160,6 +160,15 @@ def test_killed_task_leaves_no_process_and_is_aborted(bench: Any, number: int, w
     assert processes_of(outcome.command["conf"]["spark.openlineage.applicationRunId"]) == []
 
 
+def test_spark_sql_that_still_runs_when_its_task_fails_is_ended(bench: Any) -> None:
+    bench.operator, bench.is_by_policy = "own_operators:FailingSql", True
+
+    outcome = bench.run(lineage=[EVENTS], log=["begun"], until="/nowhere")
+
+    assert "the disk of the log is full" in outcome.error
+    assert processes_of(outcome.command["conf"]["spark.openlineage.applicationRunId"]) == []
+
+
 def test_task_by_policy_has_lineage(bench: Any) -> None:
     bench.operator, bench.is_by_policy = "own_operators:OwnSql", True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,15 @@ def test_a_start_repeats_the_inputs_of_the_last_end(shop: Any, openlineage_backe
     assert all("schema" in one["facets"] for one in begun_again["inputs"])
     assert not any(one.get("inputFacets") for one in begun_again["inputs"])
     assert names(again.last["at_start"], "inputs") == first.names("inputs")
+
+
+def test_a_task_that_only_reads_begins_with_its_inputs(shop: Any, openlineage_backend: Any) -> None:
+    events = [json.loads(line) | {"outputs": []} for line in EVENTS.read_bytes().splitlines()]
+    reads = shop.bench.file("reads.ndjson", "\n".join([*map(json.dumps, events), ""]).encode())
+    first = shop.run(lineage=[reads])
+    run_again(shop, lineage=[reads])
+    assert first.names("outputs") == []
+    assert names(starts(openlineage_backend)[-1], "inputs") == first.names("inputs") != []
 
 
 def test_a_stream_goes_on_with_both_sides(shop: Any, openlineage_backend: Any) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import os
+import signal
+import subprocess
 from collections.abc import AsyncIterator
 from functools import wraps
 from typing import Any
@@ -62,6 +65,36 @@ class Failing(SparkSubmitOperator):
             raise RuntimeError("the disk of the log is full")
 
         hook._process_spark_submit_log = fail
+        return hook
+
+
+class KilledEarly(SparkSubmitOperator):
+    """Is killed when its command is built, and there is no process yet."""
+
+    def _get_hook(self) -> Any:
+        hook = super()._get_hook()
+        build = hook._build_spark_submit_command
+
+        def build_late(application: str) -> Any:
+            os.kill(os.getpid(), signal.SIGUSR1)
+            return build(application)
+
+        hook._build_spark_submit_command = build_late
+        return hook
+
+
+class FailingSql(SparkSqlOperator):
+    """Fails while its ``spark-sql`` runs."""
+
+    def _get_hook(self) -> Any:
+        hook = super()._get_hook()
+
+        def fail(cmd: str = "", **popen: Any) -> None:
+            hook._sp = subprocess.Popen(hook._prepare_command(cmd), stdout=subprocess.PIPE, text=True, **popen)
+            next(iter(hook._sp.stdout))
+            raise RuntimeError("the disk of the log is full")
+
+        hook.run_query = fail
         return hook
 
 

@@ -28,10 +28,7 @@ for module in (importlib.metadata, importlib_metadata):
         return (one for one in found(*given, **named) if one.metadata["Name"] != "airflow-provider-spark-lineage")
 
     module.distributions = others
-from airflow import settings
-
-settings.initialize()
-print("policy:", getattr(settings, "task_policy", None))
+import airflow.settings
 """
 
 

@@ -149,3 +149,11 @@ def test_what_is_not_logged_is_not_looked_at() -> None:
     log.setLevel(logging.WARNING)
     Log(log).debug("No one reads it", exc_info=error)
     assert error.args == ("password=hunter2",)
+
+
+def test_a_word_on_its_own_after_a_key_is_no_part_of_it() -> None:
+    redact_line = LineRedaction()
+    key = ["-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj", "-----END PRIVATE KEY-----"]
+    shown = [redact_line(f"{line}\n") for line in [*key, "finished", "MIIEvQ"]]
+    assert not any("MIIEvQIBADAN" in line for line in shown)
+    assert shown[-2:] == ["finished\n", "MIIEvQ\n"]

@@ -315,6 +315,28 @@ def test_where_nobody_has_the_end_the_facet_says_so(task: Callable[..., Task], s
     assert one.collector.state.executions == WHOLE
 
 
+def test_a_killed_driver_is_given_up_soon(task: Callable[..., Task], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_mirror, "_KILLED_SECONDS", 0.1)
+    one, began = task("file:///tmp/of-the-driver", history=History(None), known=None), time.monotonic()
+    one.bringing.finish(Deadline(12), is_missing=False, is_killed=True)
+    assert time.monotonic() - began < 6
+    assert one.collector.counts.set_aside == {CUT_OFF: 1}
+
+
+@pytest.mark.parametrize("is_torn", [True, False])
+def test_a_log_without_its_end_takes_back_no_gap_of_the_events(
+    task: Callable[..., Task], store: str, *, is_torn: bool
+) -> None:
+    one = task()
+    one.collector.directory.mkdir(parents=True)
+    (one.collector.directory / "events.ndjson").write_text(START + START.replace("START", "COMPLETE", 1))
+    one.collector.poll()
+    one.collector.state.is_torn = is_torn
+    one.finish(0.5)
+    assert one.collector.counts.set_aside == {CUT_OFF: 1}
+    assert one.collector.state.is_torn is is_torn
+
+
 def test_a_source_that_does_not_work_is_named_once_without_secrets(
     task: Callable[..., Task], store: str, caplog: pytest.LogCaptureFixture
 ) -> None:

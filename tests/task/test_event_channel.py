@@ -28,8 +28,9 @@ from spark_lineage.launch.directory import EVENTS_FILE
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 from spark_lineage.receiver.service import Limits
+from spark_lineage.submission import event_channel
 from spark_lineage.submission.collector import DirectoryCollector
-from spark_lineage.submission.event_channel import NO_END, NO_EVENTS, EventChannel
+from spark_lineage.submission.event_channel import NO_END, NO_EVENTS, EventChannel, EventSource
 from spark_lineage.submission.received_events import (
     ENDPOINT,
     REFUSED,
@@ -285,6 +286,21 @@ def test_what_the_receiver_has_not_got_is_said(
     assert collector.counts.set_aside == {REFUSED: 2} | ({lost: 1} if lost else {})
     assert f"({REFUSED}): 2" in caplog.text
     assert ("did not all come" in caplog.text) is bool(lost)
+
+
+def test_the_last_events_are_waited_for_a_little_and_their_source_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_channel, "_PATIENCE_SECONDS", 0.1)
+    closed: list[bool] = []
+    channel = EventChannel(Launch("", ""), SimpleNamespace(), Guard(lambda: False, logging.getLogger("task")))
+    channel._source = EventSource("", tmp_path / EVENTS_FILE)
+    monkeypatch.setattr(channel._source, "close", lambda: closed.append(True))
+    collector, began = DirectoryCollector(tmp_path), time.monotonic()
+    channel.finish(collector, Deadline(12))
+    assert time.monotonic() - began < 6
+    assert collector.counts.set_aside == {NO_EVENTS: 1}
+    assert closed == [True]
 
 
 def test_a_lost_try_has_what_the_service_has_taken(bench: Any, service: Any, tmp_path: Path) -> None:

@@ -104,6 +104,14 @@ def test_what_could_be_read_in_time_is_told(bench: Any) -> None:
     assert not is_running(outcome.command["pid"])
 
 
+def test_a_kill_before_there_is_a_process_ends_the_one_that_comes(bench: Any) -> None:
+    bench.operator, bench.is_by_policy = "own_operators:KilledEarly", True
+    outcome = bench.run(until="/nowhere")
+    assert outcome.error is not None
+    assert state(outcome) == "ABORT"
+    assert not is_running(outcome.last["driver"]["process_id"])
+
+
 def test_kill_with_a_fifo_for_a_lineage_file_loses_nothing(bench: Any) -> None:
     driver_does(bench, FIFO)
     outcome = bench.run(lineage=[EVENTS], poll_interval_seconds=0.05, signal_parent=int(signal.SIGUSR1))

@@ -103,10 +103,13 @@ def test_a_retry_on_yarn_finds_the_lineage_of_the_job_too(bench: Any) -> None:
     assert "ended with final status: FAILED" in first.error
     assert "Lineage: FAIL" in first.printed
     assert first.store["spark_lineage_launch"]["external_id"] == first.store["spark_job_id"] == APPLICATION_ID
+    # By who took the first try for lost.
+    first.store["spark_lineage_launch"]["is_closed"] = True
     retry = yarn(bench, "SUCCEEDED", store=first.store, task={"try_number": 2})
     assert retry.error is None
     assert len(retry.told) == 1, "the retry has submitted again"
     assert retry.names("outputs") == ["/data/lab/out/a_parquet"]
+    assert not retry.store["spark_lineage_launch"].get("is_closed"), "the retry reports an end of its own"
 
 
 @pytest.mark.parametrize("lost", ["spark_job_id", "both"])

@@ -102,3 +102,4 @@ def test_where_lineage_is_required_listeners_are_told_that_the_task_failed(bench
     assert [one["event"] for one in told] == ["JobCreatedEvent", "JobExecutionStatusEvent"]
     assert (told[-1]["subject"], told[-1]["new_status"]) == ("TASK", "FAILED")
     assert told[-1]["exception"].startswith("lineage_required is set, and there is no lineage: ")
+    assert outcome.threads == ["MainThread"]

@@ -134,6 +134,16 @@ def test_dialects_need_no_server(run: Callable[..., Any]) -> None:
     assert [one.url.partition("/ws")[0] for one in canned.requests] == ["http://standby", "http://active"]
 
 
+@pytest.mark.parametrize("statuses", [(404, 503), (503, 404)])
+def test_one_server_that_does_not_know_it_counts_whatever_the_others_do(statuses: tuple[int, int]) -> None:
+    endpoints = Endpoints("yarn", "cluster", {}, yarn_urls=["http://a", "http://b"])
+    manager = YarnResourceManager(endpoints, Driver(driver_id="application_1_0001"))
+    urls = [f"{url}/ws/v1/cluster/apps/application_1_0001" for url in endpoints.yarn_urls]
+    with pytest.raises(NoAnswerError) as told:
+        converse(manager.poll(), Canned(dict(zip(urls, statuses, strict=True))).ask)
+    assert told.value.http_status == 404
+
+
 def test_an_end_is_found_and_a_driver_is_killed_at_the_first_server_that_answers() -> None:
     endpoints = Endpoints("spark://a:7077,b:7077", "cluster", {})
     managers = Sources(endpoints, Driver(driver_id="driver-1")).managers

@@ -16,6 +16,7 @@ import pytest
 from msgspec import structs
 
 from spark_lineage.http_client import NoAnswerError
+from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.directory import TRANSITIONS_FILE, open_regular
 from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import read_transitions
@@ -24,7 +25,7 @@ from spark_lineage.watch import status_monitor
 from spark_lineage.watch.dialect import Dialect, Dialogue
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
-from spark_lineage.watch.status_monitor import StatusMonitor
+from spark_lineage.watch.status_monitor import SUBMIT, StatusMonitor
 
 LIMIT_SECONDS = 30
 NOW = datetime(2026, 1, 1, 12, 0, 0, 1000, tzinfo=UTC)
@@ -114,6 +115,33 @@ def test_a_source_that_hangs_or_is_at_fault_does_not_hold_up_the_end(tmp_path: P
     watch.finish(0.3)
     assert statuses(told) == [("APPLICATION", "app-1", "FINISHED")]
     late.set()
+
+
+def test_a_flush_waits_for_what_is_just_being_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch, _ = watched(tmp_path)
+    watch.submitted("host:1")
+    begun, released, written = threading.Event(), threading.Event(), threading.Event()
+
+    def append(*_: Any) -> None:
+        begun.set()
+        released.wait(LIMIT_SECONDS)
+        written.set()
+
+    monkeypatch.setattr(status_monitor, "append_private", append)
+    watch.note("RUNNING", SUBMIT)
+    threading.Thread(target=watch.write, daemon=True).start()
+    assert begun.wait(LIMIT_SECONDS)
+    threading.Timer(0.2, released.set).start()
+    watch.flush(LIMIT_SECONDS)
+    assert written.is_set()
+
+
+def test_a_kill_that_interrupts_a_report_is_noted(tmp_path: Path) -> None:
+    # As the handler of a signal where no thread can be started any more.
+    watch, told = watched(tmp_path)
+    watch._on_transition = lambda one: told.append(one) or (one.new_status == "SUBMITTED" and watch.kill_asked("late"))
+    assert BoundedRun(lambda: watch.submitted("host:1"), "test").wait(LIMIT_SECONDS)
+    assert [one.new_status for one in told] == ["SUBMITTED", "KILLING"]
 
 
 def test_a_source_that_hangs_does_not_hold_up_the_stop(loopback: Any, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from spark_lineage.launch.log import (
 )
 from spark_lineage.merge.conclusion import EndFacts, reported_end
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.merge.transition import ENDED, Status
+from spark_lineage.merge.transition import Status
 from spark_lineage.secrets.redaction import explain_error
 from spark_lineage.submission.declared import add_inlets_and_outlets
 from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES
@@ -117,7 +117,7 @@ def _conclude(running: Running, error: BaseException | None) -> tuple[TaskState,
             monitor.ended(_STATUS_OF[state], SUBMIT, ids, detail, reason)
         elif state == "COMPLETE":
             monitor.ended("FINISHED", AIRFLOW, ids, "the Spark provider saw its end")
-        elif state == "FAIL" and monitor.driver_status not in ENDED:
+        elif state == "FAIL":
             monitor.ended("UNKNOWN", AIRFLOW, ids, "not watched any more", reason)
         else:
             monitor.ended(None, AIRFLOW, ids)

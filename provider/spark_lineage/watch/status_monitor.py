@@ -62,7 +62,7 @@ class StatusMonitor:
         self._logger = logger
         self._ledger = StatusLedger()
         self._numbers: dict[tuple[str, str], TaskNumbers] = {}
-        # Reentrant: on_kill runs as the handler of a signal, wherever the main thread is.
+        # Reentrant: where no thread can be started, on_kill notes the kill in the main thread, wherever that is.
         self._lock = threading.RLock()
         self._unwritten: list[StatusTransition] = []
         self._writing = threading.Lock()
