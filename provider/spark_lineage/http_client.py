@@ -226,7 +226,7 @@ class HttpClient(_Clients):
     def save(
         self, request: Request, stream: BinaryIO, most_bytes: int, is_over: Callable[[], bool] | None = None
     ) -> Mapping[str, str]:
-        """Write an answer of any type, and return its headers; errors are those of ``ask``.
+        """Write an answer of any type, and return its headers; errors are those of ``send``.
 
         :param is_over: asked between two pieces whether to stop there; then only the headers have a deadline
         """

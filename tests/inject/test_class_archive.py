@@ -21,7 +21,7 @@ from spark_lineage.cli import main
 from spark_lineage.inject.class_archive import NoArchiveError, key_of, make_archive, use_archive
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import cache_folder
-from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import LISTENER, SubmitArguments
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import jar_cache
@@ -79,7 +79,7 @@ class Place:
     def use(self, class_path: str | None = None, mode: str = "client", **properties: str) -> str | None:
         """The options of the driver, None where nothing is changed."""
         arguments = SubmitArguments({}, driver_class_path=self.listener if class_path is None else class_path)
-        prepared = Prepared(arguments, None, mode, properties, env={"OTHER": "kept"})
+        prepared = PreparedArguments(arguments, None, mode, properties, env={"OTHER": "kept"})
         env = use_archive(prepared, self.submitter, LOG).env
         assert env["OTHER"] == "kept"
         return env.get(OPTIONS)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.inject.task_injection import CannotShipError, archive_bytes, ship_declare
 from spark_lineage.launch.directory import DECLARE_ARCHIVE
@@ -40,7 +40,7 @@ def ship(
     """Return what is submitted."""
     properties = {**(file or {}), **arguments.get("conf", {})}
     submitted = SubmitArguments(**{**arguments, "conf": {**IDENTITY, **arguments.get("conf", {})}})
-    prepared = Prepared(submitted, None, deploy_mode, properties)
+    prepared = PreparedArguments(submitted, None, deploy_mode, properties)
     submitter = Submitter(master, "spark-submit", {}, None, [], lambda _: deploy_mode, application)
     return ship_declare(prepared, submitter, directory).arguments
 

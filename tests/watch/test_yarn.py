@@ -11,6 +11,7 @@ from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusLedger
 from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.yarn import YarnResourceManager
 
 ID = "application_1700000000000_0001"
@@ -159,3 +160,12 @@ def test_all_that_is_missing_is_told(loopbacks: Callable[[], Any]) -> None:
         polled(manager(first.url, second.url))
     with pytest.raises(NoAnswerError, match="no address"):
         polled(manager())
+
+
+def test_who_reads_the_log_takes_no_status_from_who_watches_it(loopback: Any) -> None:
+    loopback.reply(PATH, json=app("RUNNING", launchTime=START + 2000))
+    sources = Sources(Endpoints("yarn", "cluster", {}, yarn_urls=[loopback.url]), Driver(driver_id=ID))
+    with pytest.raises(NoAnswerError, match="does not say where the driver's log is"):
+        list(sources.added(is_last=False))
+    statuses = [one.status for one in polled(sources.managers[0]) if one.subject == "DRIVER"]
+    assert statuses == ["SUBMITTED", "RUNNING"]

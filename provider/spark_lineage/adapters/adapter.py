@@ -16,7 +16,7 @@ from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
 from spark_lineage.launch.driver import Driver
 
 if TYPE_CHECKING:
-    from spark_lineage.inject.preparation import Prepared, Submitter
+    from spark_lineage.inject.preparation import PreparedArguments, Submitter
     from spark_lineage.inject.properties import SubmitArguments
     from spark_lineage.launch.log import Guard
     from spark_lineage.settings.places import Places
@@ -103,7 +103,7 @@ class OperatorAdapter(ABC):
         """The user's own Spark properties and what else of the submission concerns lineage."""
 
     @abstractmethod
-    def inject(self, prepared: Prepared) -> None:
+    def inject(self, prepared: PreparedArguments) -> None:
         """Pass what was prepared on to the job that is about to be submitted."""
 
     def begin(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
-from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
@@ -78,7 +78,7 @@ class SparkSqlAdapter(OperatorAdapter):
             conf = dict(one.split("=", 1) for one in conf.split(",") if "=" in one)
         return SubmitArguments({str(key): str(value) for key, value in conf.items()})
 
-    def inject(self, prepared: Prepared) -> None:
+    def inject(self, prepared: PreparedArguments) -> None:
         """Pass what was prepared to spark-sql."""
         arguments, users = prepared.arguments, self.arguments.conf
         flags = {key: getattr(arguments, name) for name, key in _PROPERTY_OF.items()}

@@ -17,7 +17,7 @@ from typing import Any, Self
 from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
 from spark_lineage.adapters.driver_output import in_bursts
 from spark_lineage.adapters.processes import end_processes
-from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.launch.log import Log
@@ -120,7 +120,7 @@ class SparkSubmitAdapter(OperatorAdapter):
         if deploy_mode == "cluster" and is_on_yarn:
             self.hook._conf = {**self.hook._conf, "spark.yarn.tags": ",".join(filter(None, (tags, launch_id)))}
 
-    def inject(self, prepared: Prepared) -> None:
+    def inject(self, prepared: PreparedArguments) -> None:
         """Pass what was prepared to spark-submit."""
         hook, arguments = self.hook, prepared.arguments
         if prepared.deploy_mode == "client":

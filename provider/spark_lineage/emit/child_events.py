@@ -1,4 +1,4 @@
-"""The events of a task's child runs: one for each path to an output, one for each Spark action; a pure function."""
+"""The events of a task's child runs: one for each path to an output; a pure function."""
 
 from __future__ import annotations
 

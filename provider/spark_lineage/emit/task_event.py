@@ -281,7 +281,7 @@ def _airflow_facets(airflow: AirflowTry, run_id: str) -> dict[str, Any]:
     if airflow.task is not None and airflow.dag is not None:
         facets |= get_airflow_run_facet(airflow.dag_run, airflow.dag, airflow.task_instance, airflow.task, run_id)
         facets["airflow"].dagRun = dag_run_facet(facets["airflow"].dagRun, airflow.date)
-        # A backend may want to know it of a RUNNING event (`transports.http`).
+        # Marquez takes the time of a RUNNING event for the beginning (``Profile``).
         began = {"start_date": _text(getattr(airflow.task_instance, "start_date", None))}
         facets["airflow"].taskInstance = {**facets["airflow"].taskInstance, **began}
     return facets

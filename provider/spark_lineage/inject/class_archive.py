@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation
 from spark_lineage.inject.jar import CLASS_PATH, cache_folder
-from spark_lineage.inject.preparation import Prepared, Submitter, prepare
+from spark_lineage.inject.preparation import PreparedArguments, Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties, SubmitArguments, effective_paths
 from spark_lineage.launch.directory import create_private
 from spark_lineage.launch.log import Log
@@ -89,7 +89,7 @@ def archives(folder: Path, key: str = "*") -> dict[Path, int]:
 
 
 @CLASS_PATH.bounded
-def use_archive(prepared: Prepared, submitter: Submitter, log: Log) -> Prepared:
+def use_archive(prepared: PreparedArguments, submitter: Submitter, log: Log) -> PreparedArguments:
     """Have the driver's JVM use the archive that fits; the user's own options come after it, and so win."""
     try:
         archive = _fitting(prepared, submitter, cache_folder(jar_cache(submitter.env)))
@@ -105,7 +105,7 @@ def _options(ours: str, env: Mapping[str, str]) -> str:
     return f"{_QUIET} {shlex.quote(f'-XX:{ours}')} {env.get(_OPTIONS, '')}".strip()
 
 
-def _fitting(prepared: Prepared, submitter: Submitter, folder: Path) -> Path:
+def _fitting(prepared: PreparedArguments, submitter: Submitter, folder: Path) -> Path:
     if prepared.deploy_mode != "client":
         raise NoArchiveError("it is for deploy mode client")
     options = [submitter.env.get(name, "") for name in _VARIABLES]

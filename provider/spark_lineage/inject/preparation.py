@@ -71,7 +71,7 @@ class Submitter:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedArguments:
     """What to submit with; ``properties_file`` is a private file to hand over instead of the user's, and to remove."""
 
     arguments: SubmitArguments
@@ -90,7 +90,7 @@ class Prepared:
         """The Spark properties that the job is submitted with, but for those of the private file."""
         return {**self.properties, **self.arguments.conf}
 
-    def with_arguments(self, **changes: Any) -> Prepared:
+    def with_arguments(self, **changes: Any) -> PreparedArguments:
         """Return the same with other arguments of spark-submit."""
         return replace(self, arguments=replace(self.arguments, **changes))
 
@@ -119,7 +119,7 @@ def prepare(
     submitter: Submitter,
     settings: Settings,
     lineage: LineageProperties,
-) -> Prepared:
+) -> PreparedArguments:
     """Extend the user's arguments by the listener, which is going to write into an existing directory.
 
     The jar is downloaded unless ``evidence`` is ``auto``.
@@ -152,14 +152,14 @@ def prepare(
     if private:
         private_file = Path(lineage.events_file).with_name(PRIVATE_FILE)
         write_properties_file(private_file, private, base=found.file)
-    return Prepared(arguments, private_file, deploy_mode, found.properties, jar or "")
+    return PreparedArguments(arguments, private_file, deploy_mode, found.properties, jar or "")
 
 
-def prepare_unlistened(user: SubmitArguments, submitter: Submitter, lineage: LineageProperties) -> Prepared:
+def prepare_unlistened(user: SubmitArguments, submitter: Submitter, lineage: LineageProperties) -> PreparedArguments:
     """Extend the arguments by what the event log is to say of the application; raises ``PropertiesFileError``."""
     found = user_properties(user, submitter)
     arguments = replace(user, conf={**user.conf, **identity_of(lineage, found.properties)})
-    return Prepared(arguments, None, found.deploy_mode, found.properties, has_listener=False)
+    return PreparedArguments(arguments, None, found.deploy_mode, found.properties, has_listener=False)
 
 
 def _in_yarn_jars(jars: str) -> list[str]:

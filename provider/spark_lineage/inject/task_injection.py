@@ -24,7 +24,7 @@ from spark_lineage.inject.event_log import (
     program_says,
 )
 from spark_lineage.inject.jar import has_class_archive
-from spark_lineage.inject.preparation import K8S_UPLOAD, Prepared, Submitter, prepare, prepare_unlistened
+from spark_lineage.inject.preparation import K8S_UPLOAD, PreparedArguments, Submitter, prepare, prepare_unlistened
 from spark_lineage.inject.properties import (
     APP_NAME,
     APP_RUN_ID,
@@ -67,7 +67,7 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 class TaskInjection:
     """The arguments of spark-submit, and where its driver writes: ``directory`` is private to the launch."""
 
-    prepared: Prepared
+    prepared: PreparedArguments
     directory: Path
     event_log: EventLogInjection | None = None
 
@@ -165,7 +165,7 @@ class _Task:
             self._add_event_log(injected, is_read_here=settings.event_log_from in {"auto", "directory"})
         return injected, why_not
 
-    def _prepared(self, settings: Settings) -> tuple[Prepared, str]:
+    def _prepared(self, settings: Settings) -> tuple[PreparedArguments, str]:
         """Return the submission, and why it is without the listener that it should have."""
         why_not, arguments, submitter, lineage = "", self.arguments, self.submitter, self.lineage
         if settings.evidence != "event_log":
@@ -216,7 +216,7 @@ class CannotShipError(Exception):
 
 
 @LINEAGE_FILES.bounded
-def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> Prepared:
+def ship_declare(prepared: PreparedArguments, submitter: Submitter, directory: Path) -> PreparedArguments:
     """Add the archive to the Python files of a Python application; others are left as they are.
 
     As every file of ``--py-files`` it goes to the executors too: 20 kB. A driver inside YARN warns that such a file is

@@ -118,7 +118,7 @@ class LineCounts:
     set_aside: dict[str, int] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
     """``directory``: one that this machine sees; ``event_log``: where the log lies; ``history``: a History Server;
-    ``receiver``: over HTTP; ``driver_log``: what the driver has printed; ``kafka``: a topic."""
+    ``receiver``: over HTTP; ``driver_log``: what the driver has printed."""
 
     def add(self, reason: str) -> None:
         """Count one line that was set aside."""

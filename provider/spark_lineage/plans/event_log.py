@@ -150,7 +150,7 @@ def read_event_log(
 ) -> Iterator[Execution]:
     """Return the SQL executions of the logs at a path: a log of one file, a rolling one, or a directory of logs.
 
-    ``tell`` takes reports of the status of the application and its parts, ``describe`` what is known of the application
+    ``report`` takes those of the status of the application and its parts, ``describe`` what is known of the application
     itself, when it begins and when it ends; ``is_over`` is asked between two lines whether to stop there. Lines that
     cannot be read are counted in ``counts``.
 
@@ -202,7 +202,7 @@ class EventLogReader:
     """Puts the executions of one application together from the lines of its log, in their order.
 
     An execution is returned when it ends; a micro-batch, with all inside of it, when its query reports its progress;
-    what never ended by ``finish``. ``tell`` takes reports of status with Spark's own times, some of them twice.
+    what never ended by ``finish``. ``report`` takes those of status with Spark's own times, some of them twice.
     """
 
     def __init__(self, counts: LineCounts | None = None, report: Reporter = None, describe: Describe = None) -> None:

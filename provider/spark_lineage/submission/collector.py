@@ -96,7 +96,7 @@ class Collector:
         return self.state.application_ids or {application_id for application_id, _ in self.state.logged}
 
     def read_event_log(self, path: Path, report: Callable[[Report], object] | None = None) -> None:
-        """Fold what the event logs at a path say: one log, or a directory of them; ``tell`` takes reports of status.
+        """Fold what the event logs at a path say: one log, or a directory of them; ``report`` takes those of status.
 
         :raises EventLogError: when there is none, or none that can be read
         :raises OSError: when a file cannot be read
@@ -186,7 +186,7 @@ class FollowedEventLogs:
     The listener names the applications that logs are looked for. Where it says nothing, they are those that were
     submitted as the launch's run.
 
-    :param tell: called with each report of status in a log
+    :param report: called with each report of status in a log
     :param is_removing: whether our log goes when it was read
     :param copies: names of logs that lie with ours, and were copied from elsewhere
     """

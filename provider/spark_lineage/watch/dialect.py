@@ -55,7 +55,7 @@ _ORDER: dict[Status, int] = {"SUBMITTED": 1, "WAITING": 2, "RUNNING": 3}
 
 
 def converse(dialogue: Dialogue[Result], send: Callable[[Request], bytes]) -> Result:
-    """Return the result of a dialogue; ``ask`` sends a request, and raises ``NoAnswerError``."""
+    """Return the result of a dialogue; ``send`` sends a request, and raises ``NoAnswerError``."""
     go_on: Callable[..., Request] = dialogue.send
     answer: bytes | NoAnswerError | None = None
     try:

@@ -29,7 +29,8 @@ class Sources:
     def __init__(self, endpoints: Endpoints, driver: Driver) -> None:
         self.endpoints = endpoints
         self._driver = driver
-        managers = self.managers = [kind(endpoints, driver) for kind in managers_of(endpoints)]
+        managers, self._of_log = ([kind(endpoints, driver) for kind in managers_of(endpoints)] for _ in range(2))
+        self.managers = managers
         history = self._history = [HistoryServer(endpoints, driver)] if endpoints.history_server_url else []
         self.ui = DriverUi(endpoints, driver)
         self.while_running: Sequence[Dialect] = [*managers, self.ui]
@@ -60,9 +61,9 @@ class Sources:
         :param is_last: whether a last line without its end is wanted, too
         :raises NoAnswerError: when who keeps the log does not give it
         """
-        for manager in self.managers:
+        for manager in self._of_log:
             with suppress(NoAnswerError):
-                # Its answer says where the log is; others watch the status.
+                # Its answer says where the log is. Those that watch the status are others: each keeps what it has said.
                 converse(manager.poll(), self.client.send)
             for place in manager.log_files():
                 is_end = False
