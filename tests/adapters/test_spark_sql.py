@@ -140,6 +140,48 @@ def test_exit_code_of_spark_sql_decides_how_the_task_ended(bench: Any) -> None:
     assert "hunter2" not in str(outcome.lineage)
 
 
+@pytest.mark.parametrize("before", ["", "Error in query: "])
+def test_task_says_why_its_query_failed(bench: Any, before: str) -> None:
+    log = [f"{before}[SCHEMA_NOT_FOUND] The schema `d` cannot be found.", "== SQL ==", "[INFO] done"]
+
+    outcome = bench.run(log=log, exit_code=1)
+
+    assert outcome.lineage["run_facets"]["sparkLineage_status"]["error"] == (
+        "[SCHEMA_NOT_FOUND] The schema `d` cannot be found. (exit code 1)"
+    )
+    assert "SCHEMA_NOT_FOUND" in outcome.error
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "password 'hunter2'",
+        "'password' 'hunter2'",
+        "`password` = \"hunter2\"",
+        "secretKey 'hunter2'",
+        "sfPassword\n'hunter2'",
+        "token /* of mine */ -- it\n 'hunter2'",
+        "'db.password'\n=\n'hunter2'",
+    ],
+)
+@pytest.mark.parametrize("is_file", [False, True])
+def test_query_that_is_printed_back_shows_no_secret(bench: Any, option: str, *, is_file: bool) -> None:
+    sql = f"CREATE TABLE t USING jdbc OPTIONS (dbtable 'x', {option})"
+    bench.application["sql"] = str(bench.file("query.sql", sql.encode())) if is_file else sql
+
+    outcome = bench.run(log=["== SQL ==", *sql.splitlines()], exit_code=1)
+
+    assert "dbtable 'x'" in outcome.printed
+    assert "hunter2" not in outcome.printed
+    assert "hunter2" not in str(outcome.last)
+
+
+def test_secret_that_a_query_sets_is_known(bench: Any) -> None:
+    bench.application["sql"] = "SET spark.my.secret.key=s3same-value; SELECT 1"
+
+    assert "s3same-value" not in bench.run(log=["spark.my.secret.key\ts3same-value"]).printed
+
+
 def test_spark_sql_that_is_missing_fails_the_task_as_stock(bench: Any) -> None:
     (bench.root / "bin" / "spark-sql").unlink()
     bench.env["PATH"] = "/nowhere"

@@ -6,17 +6,23 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.directory import open_to_read
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
+from spark_lineage.secrets.registered_secrets import remember_texts
+from spark_lineage.secrets.secret_keys import is_secret_key
 
 # The hook has no arguments for these.
 _PROPERTY_OF = {
@@ -25,6 +31,18 @@ _PROPERTY_OF = {
     "driver_class_path": "spark.driver.extraClassPath",
     "py_files": "spark.submit.pyFiles",
 }
+# The condition of an error, as the shell prints it (``SparkSQLDriver``); before 3.4 also with words before it.
+_FAILURE = re.compile(r"(?:Error in query: )?(?P<text>\[[A-Z0-9]*_[A-Z0-9_.]+\] .+)")
+_QUERY_BYTES = 1_000_000
+# Bounded, so that no query takes long.
+_GAP = r"(?:\s{1,64}+|--[^\n]{0,200}+\n|/\*(?:[^*]|\*(?!/)){0,200}+\*/){0,8}+"
+# ``password 'x'``, ``'password' = "x"``, ``SET password=x``, also over several lines and comments.
+_OPTION = re.compile(
+    rf"(?P<set>\bSET\s{{1,64}})?(?<![\w.$\-])(?P<key>[\w.$\-]++)[`'\"]?{_GAP}"
+    rf"(?:=?{_GAP}r?(?P<literal>'(?P<single>(?:[^'\\]|\\.){{0,4000}}+)'|\"(?P<double>(?:[^\"\\]|\\.){{0,4000}}+)\")"
+    r"|(?(set)=[ \t]*+(?P<plain>[^\s;'\"]++)|(?!)))",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(eq=False)
@@ -94,6 +112,17 @@ class SparkSqlAdapter(OperatorAdapter):
         """Learn the secrets of the job."""
         remember_values(os.environ)
         remember_values(self.arguments.conf)
+        # Spark prints a query that fails, line by line: a value may stand on another one than its key.
+        options = [each for each in _OPTION.finditer(self._query) if is_secret_key(each["key"])]
+        remember_texts(text for each in options for text in each.group("literal", "single", "double", "plain") if text)
+
+    @property
+    def _query(self) -> str:
+        sql = str(self.hook._sql or "").strip()
+        if sql.endswith((".sql", ".hql")):
+            with suppress(OSError, ValueError), open_to_read(Path(sql)) as stream:
+                return stream.read(_QUERY_BYTES).decode(errors="replace")
+        return sql[:_QUERY_BYTES]
 
     @property
     def has_driver_ended(self) -> bool:
@@ -136,4 +165,6 @@ class SparkSqlAdapter(OperatorAdapter):
             # on_kill came before there was a process.
             process.kill()
         self._log.masked_line = self.observe(line)
+        if failure := _FAILURE.match(line):
+            self.output.error.take_failure(failure["text"])
         self._log_line(self._log.masked_line)
