@@ -97,6 +97,15 @@ def test_conf_of_the_user_stays_as_it_was_written(bench: Any, conf: Any) -> None
         assert told["spark.jars"] == f"/opt/a.jar,/opt/b.jar,{bench.jar}"
 
 
+def test_conf_that_the_hook_passes_over_fails_nothing(bench: Any) -> None:
+    bench.application["conf"] = ["spark.x=a"]
+    outcome = bench.run(lineage=[EVENTS])
+
+    assert outcome.error is None
+    assert "spark.x" not in outcome.command["conf"]
+    assert outcome.names("outputs")
+
+
 def test_own_namespace_of_the_user_wins(bench: Any) -> None:
     outcome = bench.run(conf="spark.openlineage.namespace=own,spark.openlineage.appName=mine")
 

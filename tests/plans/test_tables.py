@@ -105,6 +105,13 @@ def test_a_table_named_by_its_path() -> None:
     assert (observed.dataset.name, observed.symlinks) == ("/data/t", frozenset())
 
 
+def test_table_in_a_warehouse_that_spark_hides_has_no_place() -> None:
+    known = tables(dict.fromkeys((*PROPERTIES, "spark.hadoop.hive.metastore.uris"), "*********(redacted)"))
+
+    assert known.named("t") is None
+    assert known.named("`ice`.`db`.`t`") is None
+
+
 def test_without_a_warehouse_setting_it_is_where_the_driver_ran() -> None:
     observed = tables({}).named("t")
     assert observed is not None

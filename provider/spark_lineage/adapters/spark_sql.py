@@ -90,10 +90,15 @@ class SparkSqlAdapter(OperatorAdapter):
 
     @property
     def arguments(self) -> SubmitArguments:
-        """The user's ``conf``; the hook splits a text at each comma, and Spark refuses what has no ``=`` then."""
-        conf = self.hook._conf or {}
+        """The user's ``conf``; the hook splits a text at each comma, and Spark refuses what has no ``=`` then.
+
+        It passes over what is neither a dict nor a text.
+        """
+        conf = self.hook._conf
         if isinstance(conf, str):
             conf = dict(one.split("=", 1) for one in conf.split(",") if "=" in one)
+        elif not isinstance(conf, dict):
+            conf = {}
         return SubmitArguments({str(key): str(value) for key, value in conf.items()})
 
     def inject(self, prepared: PreparedArguments) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import PARTITION, DatasetName
+from spark_lineage.plans.database_query import REDACTED
 from spark_lineage.plans.kafka import UNNAMED_SINK, is_written
 from spark_lineage.plans.lists import arguments, attributes
 from spark_lineage.plans.names import hidden, plain
@@ -94,7 +95,6 @@ _DELTA_SOURCE = "sql.delta.sources.DeltaDataSource@"
 # `day = '2024-01-02'`.
 _EQUAL = re.compile(r"\s*`?(?P<column>\w+)`?\s*==?\s*(?P<quote>['\"]?)(?P<value>[\w.:-]+)(?P=quote)\s*")
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
-_REDACTED = "*********(redacted)"
 # The command that makes Delta's tables, those that are clones of others among them.
 CLONE = "CreateDeltaTableCommand"
 # Of a command whose target only the executions inside of it read.
@@ -307,7 +307,7 @@ def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """``SaveIntoDataSourceCommand``: a provider, its options (secrets redacted by Spark), and the mode."""
     options = _options(text)
     # A table of Spark's catalog that stands for one of a database has a path as well, in which nothing is.
-    if (table := options.get("dbtable")) and "url" in options and _REDACTED not in table:
+    if (table := options.get("dbtable")) and "url" in options and REDACTED not in table:
         return Observed(DatasetName("", table))
     if path := options.get("path"):
         return tables.at(path)

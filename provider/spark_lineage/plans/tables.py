@@ -14,7 +14,7 @@ from spark_lineage.merge.observed import Observed, by_name, in_partition
 from spark_lineage.merge.partitions import branch, joined
 from spark_lineage.naming.identity import PARTITION, DatasetName, Spelling
 from spark_lineage.plans.answers import Answers
-from spark_lineage.plans.database_query import is_query, statement_of
+from spark_lineage.plans.database_query import REDACTED, is_query, statement_of
 from spark_lineage.plans.kafka import UNREAD_TOPICS, relation_of, scanned_topics
 from spark_lineage.plans.names import Names
 from spark_lineage.plans.plan import Node, Plan
@@ -128,6 +128,8 @@ class Tables:
     def configure(self, properties: Mapping[str, str], working_directory: str) -> None:
         """Take in the properties of the application and the directory that its driver ran in."""
         self._working_directory = working_directory
+        # Spark hides each value with a word such as "token" in it: that of a path, too.
+        properties = {key: "" if REDACTED in value else value for key, value in properties.items()}
         default = f"file:{working_directory}/spark-warehouse" if working_directory else ""
         self._warehouses[SESSION_CATALOG] = properties.get(_WAREHOUSE, default)
         for key, value in properties.items():
