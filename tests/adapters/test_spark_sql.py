@@ -166,7 +166,7 @@ def test_task_says_why_its_query_failed(bench: Any, before: str) -> None:
     [
         "password 'hunter2'",
         "'password' 'hunter2'",
-        "`password` = \"hunter2\"",
+        '`password` = "hunter2"',
         "secretKey 'hunter2'",
         "sfPassword\n'hunter2'",
         "token /* of mine */ -- it\n 'hunter2'",

@@ -202,10 +202,6 @@ class DriverError:
         if found := _OUT_OF_MEMORY.search(line):
             self._memory = found[0]
 
-    def take_failure(self, text: str) -> None:
-        """Take why the program is going to end, which it says in its own way."""
-        self._jvm, self._cause = text, ""
-
     def explain(self, exit_code: int | None, how: str = "") -> str:
         """Return why the driver ended with this code, empty for a success.
 

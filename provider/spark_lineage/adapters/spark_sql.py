@@ -18,11 +18,9 @@ from typing import Any, Self
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
-from spark_lineage.launch.directory import open_to_read
+from spark_lineage.launch.directory import read_small
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
-from spark_lineage.secrets.registered_secrets import remember_texts
-from spark_lineage.secrets.secret_keys import is_secret_key
 
 # The hook has no arguments for these.
 _PROPERTY_OF = {
@@ -33,16 +31,12 @@ _PROPERTY_OF = {
 }
 # The condition of an error, as the shell prints it (``SparkSQLDriver``); before 3.4 also with words before it.
 _FAILURE = re.compile(r"(?:Error in query: )?(?P<text>\[[A-Z0-9]*_[A-Z0-9_.]+\] .+)")
-_QUERY_BYTES = 1_000_000
-# Bounded, so that no query takes long.
+# What a query sets, in bounded time: ``password 'x'``, ``'password' = "x"``, also over several lines and comments.
+_LONGEST_QUERY = 1_000_000
 _GAP = r"(?:\s{1,64}+|--[^\n]{0,200}+\n|/\*(?:[^*]|\*(?!/)){0,200}+\*/){0,8}+"
-# ``password 'x'``, ``'password' = "x"``, ``SET password=x``, also over several lines and comments.
-_OPTION = re.compile(
-    rf"(?P<set>\bSET\s{{1,64}})?(?<![\w.$\-])(?P<key>[\w.$\-]++)[`'\"]?{_GAP}"
-    rf"(?:=?{_GAP}r?(?P<literal>'(?P<single>(?:[^'\\]|\\.){{0,4000}}+)'|\"(?P<double>(?:[^\"\\]|\\.){{0,4000}}+)\")"
-    r"|(?(set)=[ \t]*+(?P<plain>[^\s;'\"]++)|(?!)))",
-    re.IGNORECASE | re.DOTALL,
-)
+_LITERAL = r"'(?:[^'\\]|\\.){0,4000}+'|\"(?:[^\"\\]|\\.){0,4000}+\""
+_OPTION = re.compile(rf"(?si)(?<![\w.$\-])([\w.$\-]++)[`'\"]?{_GAP}=?{_GAP}r?({_LITERAL})")
+_SET = re.compile(r"(?i)\bSET\s{1,64}([\w.$\-]++)[ \t]*+=[ \t]*+([^\s;'\"]++)")
 
 
 @dataclass(eq=False)
@@ -90,16 +84,12 @@ class SparkSqlAdapter(OperatorAdapter):
 
     @property
     def arguments(self) -> SubmitArguments:
-        """The user's ``conf``; the hook splits a text at each comma, and Spark refuses what has no ``=`` then.
-
-        It passes over what is neither a dict nor a text.
-        """
+        """The user's ``conf``; the hook splits a text at each comma, and passes over other types."""
         conf = self.hook._conf
         if isinstance(conf, str):
             conf = dict(one.split("=", 1) for one in conf.split(",") if "=" in one)
-        elif not isinstance(conf, dict):
-            conf = {}
-        return SubmitArguments({str(key): str(value) for key, value in conf.items()})
+        pairs = conf.items() if isinstance(conf, dict) else ()
+        return SubmitArguments({str(key): str(value) for key, value in pairs})
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Pass what was prepared to spark-sql."""
@@ -117,17 +107,14 @@ class SparkSqlAdapter(OperatorAdapter):
         """Learn the secrets of the job."""
         remember_values(os.environ)
         remember_values(self.arguments.conf)
-        # Spark prints a query that fails, line by line: a value may stand on another one than its key.
-        options = [each for each in _OPTION.finditer(self._query) if is_secret_key(each["key"])]
-        remember_texts(text for each in options for text in each.group("literal", "single", "double", "plain") if text)
-
-    @property
-    def _query(self) -> str:
-        sql = str(self.hook._sql or "").strip()
-        if sql.endswith((".sql", ".hql")):
-            with suppress(OSError, ValueError), open_to_read(Path(sql)) as stream:
-                return stream.read(_QUERY_BYTES).decode(errors="replace")
-        return sql[:_QUERY_BYTES]
+        query = str(self.hook._sql or "").strip()
+        if query.endswith((".sql", ".hql")):
+            with suppress(OSError, ValueError):
+                query = read_small(Path(query)).decode(errors="replace")
+        for key, value in _OPTION.findall(query, 0, _LONGEST_QUERY) + _SET.findall(query, 0, _LONGEST_QUERY):
+            # In its quotes it cannot be a name, which stays in the log.
+            remember_values({key: value})
+            remember_values({key: value.strip("'\"")})
 
     @property
     def has_driver_ended(self) -> bool:
@@ -171,5 +158,6 @@ class SparkSqlAdapter(OperatorAdapter):
             process.kill()
         self._log.masked_line = self.observe(line)
         if failure := _FAILURE.match(line):
-            self.output.error.take_failure(failure["text"])
+            # As another JVM would say it.
+            self.output.error.feed(f'Exception in thread "main" {failure["text"]}')
         self._log_line(self._log.masked_line)
