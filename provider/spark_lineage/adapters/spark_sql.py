@@ -32,7 +32,6 @@ _PROPERTY_OF = {
 # The condition of an error, as the shell prints it (``SparkSQLDriver``); before 3.4 also with words before it.
 _FAILURE = re.compile(r"(?:Error in query: )?(?P<text>\[[A-Z0-9]*_[A-Z0-9_.]+\] .+)")
 # What a query sets, in bounded time: ``password 'x'``, ``'password' = "x"``, also over several lines and comments.
-_LONGEST_QUERY = 1_000_000
 _GAP = r"(?:\s{1,64}+|--[^\n]{0,200}+\n|/\*(?:[^*]|\*(?!/)){0,200}+\*/){0,8}+"
 _LITERAL = r"'(?:[^'\\]|\\.){0,4000}+'|\"(?:[^\"\\]|\\.){0,4000}+\""
 _OPTION = re.compile(rf"(?si)(?<![\w.$\-])([\w.$\-]++)[`'\"]?{_GAP}=?{_GAP}r?({_LITERAL})")
@@ -52,7 +51,6 @@ class SparkSqlAdapter(OperatorAdapter):
     def __post_init__(self) -> None:
         hook = self.hook
         self._added: list[str] = []
-        self._thread = 0
         self._run_stock, self._build_stock = hook.run_query, hook._prepare_command
         self._log = hook._log = Log(hook.log, redact_name)
         self._log_line = self._log.info
@@ -88,8 +86,7 @@ class SparkSqlAdapter(OperatorAdapter):
         conf = self.hook._conf
         if isinstance(conf, str):
             conf = dict(one.split("=", 1) for one in conf.split(",") if "=" in one)
-        pairs = conf.items() if isinstance(conf, dict) else ()
-        return SubmitArguments({str(key): str(value) for key, value in pairs})
+        return SubmitArguments({str(key): str(conf[key]) for key in conf} if isinstance(conf, dict) else {})
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Pass what was prepared to spark-sql."""
@@ -105,16 +102,13 @@ class SparkSqlAdapter(OperatorAdapter):
 
     def remember_secrets(self) -> None:
         """Learn the secrets of the job."""
-        remember_values(os.environ)
-        remember_values(self.arguments.conf)
+        remember_values({**os.environ, **self.arguments.conf})
         query = str(self.hook._sql or "").strip()
-        if query.endswith((".sql", ".hql")):
-            with suppress(OSError, ValueError):
-                query = read_small(Path(query)).decode(errors="replace")
-        for key, value in _OPTION.findall(query, 0, _LONGEST_QUERY) + _SET.findall(query, 0, _LONGEST_QUERY):
+        with suppress(OSError, ValueError):
+            query = read_small(Path(query)).decode(errors="replace") if query.endswith((".sql", ".hql")) else query
+        for key, value in (*_OPTION.findall(query[:1_000_000]), *_SET.findall(query[:1_000_000])):
             # In its quotes it cannot be a name, which stays in the log.
-            remember_values({key: value})
-            remember_values({key: value.strip("'\"")})
+            remember_values({key: value.strip("'\""), f"quoted.{key}": value})
 
     @property
     def has_driver_ended(self) -> bool:
@@ -158,6 +152,5 @@ class SparkSqlAdapter(OperatorAdapter):
             process.kill()
         self._log.masked_line = self.observe(line)
         if failure := _FAILURE.match(line):
-            # As another JVM would say it.
             self.output.error.feed(f'Exception in thread "main" {failure["text"]}')
         self._log_line(self._log.masked_line)
