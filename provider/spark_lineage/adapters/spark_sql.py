@@ -20,7 +20,7 @@ from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.directory import read_small
 from spark_lineage.launch.log import Log
-from spark_lineage.secrets.redaction import redact_name, remember_values
+from spark_lineage.secrets.redaction import redact_name, remember_query, remember_values
 
 # The hook has no arguments for these.
 _PROPERTY_OF = {
@@ -31,11 +31,6 @@ _PROPERTY_OF = {
 }
 # The condition of an error, as the shell prints it (``SparkSQLDriver``); before 3.4 also with words before it.
 _FAILURE = re.compile(r"(?:Error in query: )?(?P<text>\[[A-Z0-9]*_[A-Z0-9_.]+\] .+)")
-# What a query sets, in bounded time: ``password 'x'``, ``'password' = "x"``, also over several lines and comments.
-_GAP = r"(?:\s{1,64}+|--[^\n]{0,200}+\n|/\*(?:[^*]|\*(?!/)){0,200}+\*/){0,8}+"
-_LITERAL = r"'(?:[^'\\]|\\.){0,4000}+'|\"(?:[^\"\\]|\\.){0,4000}+\""
-_OPTION = re.compile(rf"(?si)(?<![\w.$\-])([\w.$\-]++)[`'\"]?{_GAP}=?{_GAP}r?({_LITERAL})")
-_SET = re.compile(r"(?i)\bSET\s{1,64}([\w.$\-]++)[ \t]*+=[ \t]*+([^\s;'\"]++)")
 
 
 @dataclass(eq=False)
@@ -106,9 +101,7 @@ class SparkSqlAdapter(OperatorAdapter):
         query = str(self.hook._sql or "").strip()
         with suppress(OSError, ValueError):
             query = read_small(Path(query)).decode(errors="replace") if query.endswith((".sql", ".hql")) else query
-        for key, value in (*_OPTION.findall(query[:1_000_000]), *_SET.findall(query[:1_000_000])):
-            # In its quotes it cannot be a name, which stays in the log.
-            remember_values({key: value.strip("'\""), f"quoted.{key}": value})
+        remember_query(query)
 
     @property
     def has_driver_ended(self) -> bool:

@@ -55,6 +55,11 @@ _FLAG = re.compile(r"-[\w.\-]*")
 _LOGIN_FLAGS = frozenset({"--user", "--proxy-user"})
 _LOGIN = re.compile(r"(?!\d+:\d+\Z)(?P<keep>[^\s:/]+:)(?!//).+", re.DOTALL)
 _ASSIGNMENT = re.compile(r"(?P<key>-{0,2}[\w.\-]+)=(?P<value>.*)", re.DOTALL)
+# What a query sets, in bounded time: ``password 'x'``, ``'password' = "x"``, also over several lines and comments.
+_GAP = r"(?:\s{1,64}+|--[^\n]{0,200}+\n|/\*[^*]{0,200}+(?:\*++[^*/][^*]{0,200}+){0,20}+\*++/){0,8}+"
+_LITERAL = r"'(?:[^'\\]|\\.){0,4000}+'|\"(?:[^\"\\]|\\.){0,4000}+\""
+_OPTION_OF_QUERY = re.compile(rf"(?si)(?<![\w.$\-])([\w.$\-]++)[`'\"]?{_GAP}=?{_GAP}r?({_LITERAL})")
+_SET_OF_QUERY = re.compile(r"(?i)\bSET\s{1,64}([\w.$\-]++)[ \t]*+=[ \t]*+([^\s;'\"]++)")
 
 
 def redact(text: str) -> str:
@@ -193,6 +198,14 @@ def remember_values(properties: Mapping[str, Any]) -> None:
     texts = {str(key): str(value) for key, value in properties.items()}
     remember_texts(value for key, value in texts.items() if is_secret_key(key))
     remember_texts(secret for value in texts.values() for secret in _secrets_in(value))
+
+
+def remember_query(query: str) -> None:
+    """Learn what SQL sets under secret keys: Spark prints a query that fails line by line."""
+    start = query[:_LONGEST]
+    for key, value in (*_OPTION_OF_QUERY.findall(start), *_SET_OF_QUERY.findall(start)):
+        # In its quotes it cannot be a name, which stays in the log.
+        remember_values({key: value.strip("'\""), f"quoted.{key}": value})
 
 
 def _secrets_in(text: str) -> Sequence[str]:
