@@ -372,3 +372,20 @@ def test_static_partition_of_an_insert_into_a_hive_table_is_that_of_the_write(pa
     command = read_command(plan, Tables(), {})
     assert command is not None
     assert command.partition == expected
+
+
+def test_a_command_whose_result_is_shown_is_an_execution_of_its_own() -> None:
+    # As spark-sql plans a CREATE TABLE AS SELECT once more when it has run (Spark 4.2).
+    text = (
+        "== Physical Plan ==\nCommandResult (1)\n   +- Execute CreateDataSourceTableAsSelectCommand (2)\n"
+        "         +- CreateDataSourceTableAsSelectCommand (3)\n               +- Project (5)\n"
+        "                  +- LogicalRelation (4)\n\n\n(1) CommandResult\nOutput: []\nArguments: <empty>\n\n"
+        "(2) Execute CreateDataSourceTableAsSelectCommand\nOutput: []\n\n(3) CreateDataSourceTableAsSelectCommand\n"
+        "Arguments: `spark_catalog`.`default`.`t1`, ErrorIfExists, [id]\n\n(4) LogicalRelation\n"
+        "Arguments: json, [id#1L], false\n\n(5) Project\nArguments: [id#1L]\n\n"
+    )
+    plan = parse_plan(text)
+    assert plan is not None
+    assert read_command(plan, Tables(), {}) is None
+    content = read_plan(text, Tables(), UNTRACED, {})
+    assert (content.command.name, content.outputs, content.unread) == ("", (), ())

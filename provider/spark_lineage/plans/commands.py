@@ -22,7 +22,7 @@ from spark_lineage.plans.tables import IDENTIFIER, Tables, is_session_catalog, s
 _EXECUTE = "Execute "
 _MODES = frozenset({"Append", "Overwrite", "ErrorIfExists", "Ignore"})
 # What stands above a command and changes nothing about it.
-_WRAPPERS = ("AdaptiveSparkPlan", "ResultQueryStage", "CommandResult")
+_WRAPPERS = ("AdaptiveSparkPlan", "ResultQueryStage")
 _V2_WRITES = re.compile(
     r"(?:AppendData|OverwriteByExpression|OverwritePartitionsDynamic|ReplaceData|WriteDelta|DeleteFromTable"
     r"|(?:Atomic)?(?:Create|Replace)TableAsSelect)(?:Exec)?(?:V1)?"
