@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fast_spark import FastSpark
     from laboratory import Outcome
     from lineage_backends.hadoop import Hadoop
+    from lineage_backends.kubernetes import Kubernetes
 
 PROGRAM = Path(__file__).parent / "programs" / "chain.py"
 ROWS = 20
@@ -153,14 +154,14 @@ def apart(hadoop: Hadoop, worker: Laboratory, fast_spark: FastSpark, tmp_path: P
 
 def run_row(apart: Apart, row: str, program: str, *arguments: str, **others: Any) -> tuple[str, str]:
     """Run a program as a row of the matrix, and return what came of it."""
-    return noted(apart, row, program, lambda: apart.run(program, *arguments, **others))
+    return noted(apart.directory, row, program, lambda: apart.run(program, *arguments, **others))
 
 
-def noted(apart: Apart, row: str, program: str, run: Callable[[], Outcome]) -> tuple[str, str]:
+def noted(directory: str, row: str, program: str, run: Callable[[], Outcome]) -> tuple[str, str]:
     """Return what came of a run, which is added to the figures."""
     started = time.monotonic()
     outcome = run()
-    verdict = judged(apart.directory, program, outcome)
+    verdict = judged(directory, program, outcome)
     if file := os.environ.get("SPARK_LINEAGE_CLUSTER_FIGURES"):
         with Path(file).open("a") as stream:
             stream.write(json.dumps([row, program, round(time.monotonic() - started, 1), *verdict]) + "\n")
@@ -276,6 +277,39 @@ def test_standalone_cluster_gives_the_lineage_or_counts_what_its_log_level_hides
     given = {"java_class": "Counts", "openlineage_jar": str(jar), "lineage_dir": None, "application": str(program)}
     conf = {**spark_properties(apart.spark.binaries / "python"), **SMALL, "spark.log.level": level}
     verdict, seen = noted(
-        apart, f"standalone {level}", "counts", lambda: apart.spark.run(program, *places, conf=conf, **given)
+        apart.directory, f"standalone {level}", "counts", lambda: apart.spark.run(program, *places, conf=conf, **given)
     )
     assert verdict == ("whole" if level == "INFO" else "counted"), f"{number}: {seen}"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("program", "level"), [("chain", "INFO"), ("fails", "INFO"), ("queries", "INFO"), ("chain", "WARN")]
+)
+@pytest.mark.parametrize("number", RUNS)
+def test_kubernetes_gives_the_lineage_or_counts_what_its_log_level_hides(
+    kubernetes: Kubernetes,
+    worker: Laboratory,
+    fast_spark: FastSpark,
+    tmp_path: Path,
+    program: str,
+    level: str,
+    number: int,
+) -> None:
+    spark = RealSpark(Bench(worker, tmp_path), fast_spark)
+    bench = spark.bench
+    (bench.root / "orders.csv").write_text(ORDERS)
+    bench.connection, bench.env = kubernetes.connection("cluster"), {**kubernetes.env, **bench.env}
+    image = {"PATH": spark.path, "SPARK_HOME": str(spark.installation().home)}
+    kubernetes.image({**os.environ, **fast_spark.env, **image, "PYSPARK_PYTHON": str(spark.binaries / "python")})
+    jar = next(fast_spark.jar_cache.rglob("openlineage-spark_2.13-*.jar"))
+    given = {"openlineage_jar": f"local://{jar}", "application": f"local://{PROGRAM}", "lineage_dir": None}
+    conf = {**kubernetes.properties("cluster"), **SMALL, "spark.log.level": level}
+    places = (f"{bench.root}/orders.csv", str(bench.root))
+    verdict = noted(
+        str(bench.root),
+        f"Kubernetes, {level}",
+        program,
+        lambda: spark.run(PROGRAM, *places, program, conf=conf, **given),
+    )
+    assert verdict[0] == ("whole" if level == "INFO" else "counted"), f"{number}: {verdict}"
