@@ -14,6 +14,7 @@ from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from spark_lineage.launch import directory
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 
 
@@ -66,6 +67,14 @@ class Failing(SparkSubmitOperator):
 
         hook._process_spark_submit_log = fail
         return hook
+
+
+class OnFullDisk(SparkSubmitOperator):
+    """Runs where no disk has room."""
+
+    def _get_hook(self) -> Any:
+        directory.FREE_BYTES = 1 << 60
+        return super()._get_hook()
 
 
 class KilledEarly(SparkSubmitOperator):

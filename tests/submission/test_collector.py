@@ -136,3 +136,13 @@ def test_what_is_read_when_it_is_closed_comes_too_late(tmp_path: Path) -> None:
     collector.read_event_log(log)
     assert collector.counts.read == 1
     assert collector.state.executions == {}
+
+
+def test_a_file_that_begins_anew_is_read_again_and_what_may_be_lost_is_counted(tmp_path: Path) -> None:
+    collector, file = DirectoryCollector(tmp_path), tmp_path / "events.ndjson"
+    lines = CONTENT.splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:3]) + lines[3][:10])
+    collector.poll()
+    file.write_bytes(lines[4])
+    collector.finish()
+    assert (collector.counts.read, collector.counts.set_aside) == (4, {"torn file": 1})

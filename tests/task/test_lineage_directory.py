@@ -76,3 +76,12 @@ def test_names_of_dag_and_run_do_not_lead_out_of_the_directory(bench: Any) -> No
     assert file.relative_to(bench.lineage_dir).parts[-1] == EVENTS_FILE
     assert len(file.relative_to(bench.lineage_dir).parts) == 6
     assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
+
+
+def test_without_room_on_its_disk_no_event_log_is_begun_which_would_fail_the_driver(bench: Any) -> None:
+    bench.is_by_policy, bench.operator = True, "own_operators:OnFullDisk"
+    outcome = bench.run(lineage=[EVENTS])
+    assert outcome.error is None
+    assert "No event log is read: OSError: the disk of" in outcome.printed
+    assert "spark.eventLog.enabled" not in outcome.command["conf"]
+    assert outcome.names("outputs")

@@ -45,6 +45,7 @@ from spark_lineage.launch.directory import (
     EVENT_LOG_DIRECTORY,
     LOG_DIRECTORY,
     OWN_EVENT_LOGS,
+    check_room,
     check_root,
     create_private,
     write_new,
@@ -207,6 +208,8 @@ class _Task:
 @LINEAGE_FILES.bounded
 def _make_event_logs(directory: Path, programs: str) -> None:
     create_private(directory / OWN_EVENT_LOGS)
+    # Spark fails an application whose log it cannot begin.
+    check_room(directory)
     for spelling in PROGRAMS_SPELLINGS:
         (directory / spelling).symlink_to(programs)
 

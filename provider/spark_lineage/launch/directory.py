@@ -48,7 +48,7 @@ _ATTEMPTS = 5
 _MOST_BYTES = 64 * 1024 * 1024
 # A hole in a file has whole pages.
 _PAGE_BYTES = 4096
-# What copies from elsewhere leave free on the disk, whose lineage directory others share.
+# What copies from elsewhere, and event logs, leave free on the disk, whose lineage directory others share.
 FREE_BYTES = 256 * 1024 * 1024
 # A colon may also stand before a port, and an @ after a container: abfss://CONTAINER@ACCOUNT….
 _PASSWORD = re.compile(r"(?<=://)[^/@]*:(?!\d+(?:/|\Z))[^@]*@")
@@ -181,11 +181,19 @@ def append_private(file: Path, pieces: Iterable[bytes]) -> None:
     """
     for piece in pieces:
         create_private(file.parent)
-        if shutil.disk_usage(file.parent).free < FREE_BYTES + len(piece):
-            raise OSError(f"the disk of {file.parent} is nearly full")
+        check_room(file.parent, len(piece))
         descriptor = open_regular(file, APPENDING)
         with os.fdopen(descriptor, "ab"):
             append_whole(descriptor, piece)
+
+
+def check_room(directory: Path, size: int = 0) -> None:
+    """Check that a disk has room for so many bytes more.
+
+    :raises OSError: when it is nearly full
+    """
+    if shutil.disk_usage(directory).free < FREE_BYTES + size:
+        raise OSError(f"the disk of {directory} is nearly full")
 
 
 def check_root(root: str) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing, suppress
 from functools import partial
+from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
@@ -153,6 +154,9 @@ class DirectoryCollector(Collector):
 
     def _read_on(self, file: _Growing, path: Path) -> None:
         with open_to_read(path) as stream:
+            if stream.seek(0, SEEK_END) < file.offset:
+                self._add_to(file, [LineError("torn file", f"it begins anew, {file.offset} bytes were read")], path)
+                file.offset, file.splitter = 0, LineSplitter()
             stream.seek(file.offset)
             for chunk in iter(lambda: stream.read(_CHUNK_BYTES), b""):
                 if self.is_closed:
