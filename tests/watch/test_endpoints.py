@@ -185,3 +185,10 @@ def test_what_does_not_fit_of_the_http_connection(connection: Any, text: str) ->
     with pytest.raises(SettingError, match=text) as caught:
         Endpoints("yarn", "client", {"status_conn_id": "status_http"}, connection)
     assert HIDDEN not in str(caught.value)
+
+
+@pytest.mark.parametrize(("host", "asked"), [("", {"a", "history"}), ("history", {"history"}), ("other", set())])
+def test_credentials_are_for_the_host_of_their_connection(host: str, asked: set[str]) -> None:
+    status = http_connection(host=host, login="me", password=HIDDEN)
+    named = Endpoints("spark://a:7077", "client", {"history_server_url": "http://history:18080"}, status)._named()
+    assert {httpx.URL(url).host for url, access in named.items() if url and sent(access)} == asked

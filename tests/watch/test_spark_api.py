@@ -63,6 +63,11 @@ def test_an_application_that_does_nothing(ui: DriverUi) -> None:
     assert ui.progress == ""
 
 
+def test_an_application_that_is_still_to_begin(loopback: Any, ui: DriverUi) -> None:
+    loopback.reply(API, json=[])
+    assert polled(ui) == []
+
+
 def test_jobs(loopback: Any, ui: DriverUi) -> None:
     jobs = [
         job(4, "DANCING"),

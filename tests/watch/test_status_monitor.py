@@ -311,6 +311,15 @@ def test_nothing_is_made_before_the_first_question_is_due(tmp_path: Path) -> Non
     assert threading.active_count() == before, "a monitor that was stopped begins no more"
 
 
+@pytest.mark.parametrize(("has_event_log", "least", "most"), [(True, 20, 40), (False, 0, 2)])
+def test_a_driver_that_logs_what_it_does_is_asked_late(
+    tmp_path: Path, has_event_log: bool, least: float, most: float
+) -> None:
+    sources = Sources(Endpoints("local[2]", "client", {}), Driver())
+    StatusMonitor(sources, tmp_path, interval_seconds=5, has_event_log=has_event_log, on_transition=print, logger=QUIET)
+    assert least < sources.ui.due - time.monotonic() < most
+
+
 def test_an_answer_after_the_stop_is_not_told(tmp_path: Path) -> None:
     late = threading.Event()
     source = Source(late, REPORT)
