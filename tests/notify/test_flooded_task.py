@@ -53,6 +53,7 @@ def normalized(event: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
+@pytest.mark.truth
 @pytest.mark.parametrize("jobs", [5_000, pytest.param(50_000, marks=pytest.mark.nightly)])
 def test_a_flood_and_bad_listeners_harm_neither_the_task_nor_the_others(bench: Any, jobs: int) -> None:
     logs = bench.root / "logs"

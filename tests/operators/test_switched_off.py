@@ -168,6 +168,7 @@ def test_yarn_cluster_without_lineage_does_what_the_stock_operator_does(
     assert bool(stock["requests"]) == (arguments.keys() >= {"yarn_track_via_rm_api"} or "kills" in arguments)
 
 
+@pytest.mark.truth
 @pytest.mark.parametrize(
     ("host", "state", "kills"),
     [

@@ -83,6 +83,7 @@ def merged(state: LineageState) -> bytes:
     return to_json(run_event(task_lineage(state, "COMPLETE"), None, job_namespace="ns", job_name="job", run_id=run_id))
 
 
+@pytest.mark.truth
 @pytest.mark.parametrize("name", ["jdbc", "spark_359", "stream", "rdds"])
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())

@@ -221,6 +221,7 @@ def test_run_counts_for_the_bound(outbox: Outbox, backend: Any, event: Any) -> N
         put(spool, event(1))
 
 
+@pytest.mark.truth
 def test_run_with_80_percent_of_500s_loses_nothing(
     spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

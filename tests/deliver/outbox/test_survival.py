@@ -56,6 +56,7 @@ def result(process: subprocess.Popen[str], seconds: float = 180) -> dict[str, An
     return found
 
 
+@pytest.mark.truth
 def test_kill_9_at_200_points_loses_nothing(tmp_path: Path, orderly_backend: Any) -> None:
     seed = secrets.randbits(32)
     sys.stdout.write(f"seed {seed}\n")
