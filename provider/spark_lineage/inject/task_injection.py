@@ -45,7 +45,7 @@ from spark_lineage.launch.directory import (
     EVENT_LOG_DIRECTORY,
     LOG_DIRECTORY,
     OWN_EVENT_LOGS,
-    check_room,
+    check_free_space,
     check_root,
     create_private,
     write_new,
@@ -209,7 +209,7 @@ class _Task:
 def _make_event_logs(directory: Path, programs: str) -> None:
     create_private(directory / OWN_EVENT_LOGS)
     # Spark fails an application whose log it cannot begin.
-    check_room(directory)
+    check_free_space(directory)
     for spelling in PROGRAMS_SPELLINGS:
         (directory / spelling).symlink_to(programs)
 

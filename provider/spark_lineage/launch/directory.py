@@ -181,13 +181,13 @@ def append_private(file: Path, pieces: Iterable[bytes]) -> None:
     """
     for piece in pieces:
         create_private(file.parent)
-        check_room(file.parent, len(piece))
+        check_free_space(file.parent, len(piece))
         descriptor = open_regular(file, APPENDING)
         with os.fdopen(descriptor, "ab"):
             append_whole(descriptor, piece)
 
 
-def check_room(directory: Path, size: int = 0) -> None:
+def check_free_space(directory: Path, size: int = 0) -> None:
     """Check that a disk has room for so many bytes more.
 
     :raises OSError: when it is nearly full
