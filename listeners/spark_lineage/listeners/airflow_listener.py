@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import hookimpl
 
-from spark_lineage.launch.log import Log
+from spark_lineage.launch.log import Log, log_trouble
 
 if TYPE_CHECKING:
     from spark_lineage.merge.conclusion import TryEnd
@@ -132,8 +132,6 @@ class AirflowListener:
         try:
             do()
         except Exception as error:
-            from spark_lineage.launch.log import log_trouble
-
             log_trouble(log, "The end of a lost task may be missing", error)
 
 

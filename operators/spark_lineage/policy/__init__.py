@@ -1,7 +1,7 @@
 """A cluster policy that gives the tasks of Spark operators lineage, without a change to their DAGs.
 
 ``from spark_lineage.policy import task_policy`` in ``airflow_local_settings.py`` is all. Every process of Airflow
-imports that file: at its top, this module imports the standard library alone.
+imports that file: at its top, this module imports the standard library and the log alone.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ _ENDED_SECONDS, _PART_SECONDS = 2 * 24 * 3600.0, 3600.0
 # Streams run for weeks.
 _OPEN_SECONDS = 90 * 24 * 3600.0
 _STAMP = "%Y%m%dT%H%M%S.%f"
-_NAME = re.compile(r"\d{8}T\d{6}\.\d{6}-[!-~]*-[A-Z]*-\d{1,12}\.json")
 _STAMPED = re.compile(r"\d{8}T\d{6}\.\d{6}")
+_NAME = re.compile(_STAMPED.pattern + r"-[!-~]*-[A-Z]*-\d{1,12}\.json")
 _STAMP_LENGTH = len("20260131T120000.123456")
 _TICK = timedelta(microseconds=1)
 # Of an event without a run (``JobEvent``, ``DatasetEvent``).

@@ -29,12 +29,16 @@ class Sources:
     def __init__(self, endpoints: Endpoints, driver: Driver) -> None:
         self.endpoints = endpoints
         self._driver = driver
-        managers, self._of_log = ([kind(endpoints, driver) for kind in managers_of(endpoints)] for _ in range(2))
-        self.managers = managers
+        managers = self.managers = [kind(endpoints, driver) for kind in managers_of(endpoints)]
         history = self._history = [HistoryServer(endpoints, driver)] if endpoints.history_server_url else []
         self.ui = DriverUi(endpoints, driver)
         self.while_running: Sequence[Dialect] = [*managers, self.ui]
         self.at_the_end: Sequence[Dialect] = [*managers, *history]
+
+    @cached_property
+    def _of_log(self) -> Sequence[Dialect]:
+        """Those that know the driver's log; others watch the status, for each keeps what it has said."""
+        return [kind(self.endpoints, self._driver) for kind in managers_of(self.endpoints)]
 
     @cached_property
     def client(self) -> HttpClient:
@@ -63,7 +67,7 @@ class Sources:
         """
         for manager in self._of_log:
             with suppress(NoAnswerError):
-                # Its answer says where the log is. Those that watch the status are others: each keeps what it has said.
+                # Its answer says where the log is.
                 converse(manager.poll(), self.client.send)
             for place in manager.log_files():
                 is_end = False
