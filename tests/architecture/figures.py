@@ -69,8 +69,9 @@ def figures() -> Mapping[str, int]:
     """Return the figures by name."""
     sizes = lines()
     with tempfile.TemporaryDirectory() as directory, _laboratory(Path(directory)) as laboratory:
-        shortest = _shortest(laboratory, Path(directory) / "shortest")
-        recommended = _recommended(laboratory, Path(directory) / "recommended")
+        # Any path may look as if it held a secret ("/tmp/tmpw0x:"), and is read more closely then: these always do.
+        shortest = _shortest(laboratory, Path(directory) / "shortest_pw")
+        recommended = _recommended(laboratory, Path(directory) / "recommended_pw")
     return {
         "shortest task: modules": len(shortest.modules),
         "shortest task: functions": len(shortest.functions),
@@ -87,7 +88,7 @@ def too_big() -> list[str]:
     """Return a line for each figure that is above its limit; all are printed."""
     limits = json.loads(LIMITS.read_text())
     found = figures()
-    # A slow machine enters functions that wait, and a random name may look like a secret: the least of three counts.
+    # A slow machine enters functions that wait: the least of three counts.
     for _ in range(2):
         if _above(found, limits):
             found = {name: min(number, found[name]) for name, number in figures().items()}
