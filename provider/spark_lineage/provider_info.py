@@ -78,6 +78,13 @@ def _options() -> dict[str, dict[str, Any]]:
         for one in fields(Settings)
     }
     # No settings: listeners and the naming read options of any name themselves.
+    options["extra_names_code"] = _option(
+        default=True,
+        description="Whether the extra of a Spark connection may name code and files of the worker and the driver: "
+        "``lineage_listeners``, ``openlineage_jar``, ``ndjson_listener_path`` and ``resolvers``. When False, these are "
+        "read from this section, and from arguments of the operator, alone.",
+        example="False",
+    )
     options["ndjson_listener_path"] = _option(
         "",
         "File to which ``NdjsonListener`` appends: an absolute path of a local file system.",

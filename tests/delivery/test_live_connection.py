@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
     from fast_spark import FastSpark
 
-ENDS = {"short": ["FAIL"], "short.well": ["COMPLETE"], "short.badly": ["FAIL"]}
+# A DAG run of which a task is cleared while it goes on is another run from then on.
+ENDS = {
+    "short": ["FAIL"],
+    "short.well": ["COMPLETE"],
+    "short.badly": ["FAIL"],
+    "cleared": ["ABORT", "COMPLETE"],
+    "cleared.quick": ["COMPLETE", "COMPLETE"],
+    "cleared.long": ["COMPLETE"],
+}
 
 pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
@@ -30,10 +38,16 @@ def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark, airflow
         }
         with live_airflow(tmp_path_factory.mktemp("live"), settings, fast_spark, airflow_database) as airflow:
             ran = Ran(airflow, backend)
-            airflow.airflow.wait_for_dags("short")
-            airflow.trigger("short")
+            (airflow.live / "quick").touch()
+            airflow.airflow.wait_for_dags("short", "cleared")
+            airflow.trigger("short", "cleared")
             airflow.schedule()
-            airflow.wait_for("the end", lambda: airflow.run_state("short") in ENDED)
+            airflow.wait_for_driver("long")
+            airflow.wait_for("the first end", lambda: ran.runs().get("cleared.quick") == [["START", "COMPLETE"]])
+            airflow.clear("cleared", "quick")
+            airflow.wait_for("the second end", lambda: ran.runs()["cleared.quick"] == [["START", "COMPLETE"]] * 2)
+            airflow.release("long")
+            airflow.wait_for("the ends", lambda: {airflow.run_state(each) for each in ("short", "cleared")} <= ENDED)
             ran.settle(ENDS)
             yield ran
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import fcntl
+import hashlib
 import http.server
 import io
 import os
@@ -19,7 +20,7 @@ import pytest
 from lineage_backends.certificates import make_certificates
 
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
-from spark_lineage.inject.jar import resolve_jar
+from spark_lineage.inject.jar import _SHA256, resolve_jar
 from spark_lineage.inject.properties import JarNotFoundError
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import DEFAULT_JAR
@@ -338,7 +339,8 @@ def test_repositories_are_asked_in_their_order(web, cache):
     assert Path(jar).read_bytes() == jar_bytes()
     assert Path(jar).name.startswith(NAME)
     login = f"Basic {base64.b64encode(b'bob:hunter@2').decode()}"
-    assert web.requests == [(f"/empty{IN_REPOSITORY}", None), (IN_REPOSITORY, login)]
+    asked = [(f"{IN_REPOSITORY}{ending}", login) for ending in ("", ".sha256", ".sha1")]
+    assert web.requests == [(f"/empty{IN_REPOSITORY}", None), *asked]
     assert resolve(COORDINATE, cache) == jar  # neither Spark nor the repository is needed any more
 
 
@@ -356,7 +358,7 @@ def test_repositories_without_it_are_named_without_their_passwords(web, cache):
 TASK = """
 import sys
 from pathlib import Path
-from spark_lineage.inject.jar import resolve_jar
+from spark_lineage.inject.jar import _SHA256, resolve_jar
 spec, cache = sys.argv[1:]
 print(resolve_jar(spec, installation=None, cache_dir=Path(cache), repositories=(), timeout_seconds=30))
 """
@@ -379,6 +381,43 @@ def test_tasks_that_ask_at_once_download_once(web, cache):
 def test_the_default_repository_stands_in_for_maven_central(web, cache):
     web.answers[IN_REPOSITORY] = (200, {}, jar_bytes())
     assert Path(resolve(COORDINATE, cache, default_repository=f"http://{web.address}/m2")).read_bytes() == jar_bytes()
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "sha1"])
+def test_jar_that_differs_from_the_checksum_of_its_repository_is_refused(web, cache, algorithm):
+    digest = hashlib.new(algorithm, jar_bytes()).hexdigest()
+    web.answers[IN_REPOSITORY] = (200, {}, jar_bytes("another"))
+    web.answers[f"{IN_REPOSITORY}.{algorithm}"] = (200, {}, f"{digest.upper()}  {NAME}.jar\n".encode())
+    with pytest.raises(JarNotFoundError, match=rf"its {algorithm} is \w+, and should be {digest}"):
+        resolve(COORDINATE, cache, repositories=[f"http://{web.address}/m2"])
+    assert list(cache.glob("*/*.jar")) == []
+    web.answers[IN_REPOSITORY] = (200, {}, jar_bytes())
+    assert Path(resolve(COORDINATE, cache, repositories=[f"http://{web.address}/m2"])).read_bytes() == jar_bytes()
+
+
+def test_default_jar_is_checked_by_the_digest_in_the_package(web, cache):
+    place = "/m2/io/openlineage/openlineage-spark_2.13/1.53.0/openlineage-spark_2.13-1.53.0.jar"
+    web.answers[place] = (200, {}, jar_bytes())
+    web.answers[f"{place}.sha256"] = (200, {}, hashlib.sha256(jar_bytes()).hexdigest().encode())
+    spark = SparkInstallation(Path("/spark"), "4.2.0", "2.13")
+    with pytest.raises(JarNotFoundError, match=r"its sha256 is .*, and should be 5d84b0ae"):
+        resolve(DEFAULT_JAR, cache, installation=lambda: spark, repositories=[f"http://{web.address}/m2"])
+
+
+@pytest.mark.parametrize("scala", ["2.12", "2.13"])
+def test_each_default_jar_has_a_digest(scala):
+    assert DEFAULT_JAR.replace("{scala}", scala) in _SHA256
+
+
+def test_plain_http_has_to_be_asked_for(cache):
+    with pytest.raises(JarNotFoundError, match=r"not downloaded from http://maven\.invalid/m2/.*over https"):
+        resolve(COORDINATE, cache, repositories=["http://me:hunter2@maven.invalid/m2"])
+    # Its digest is known.
+    spark = SparkInstallation(Path("/spark"), "4.2.0", "2.13")
+    with pytest.raises(JarNotFoundError, match="Cannot download"):
+        resolve(DEFAULT_JAR, cache, installation=lambda: spark, repositories=["http://maven.invalid/m2"])
+    with pytest.raises(JarNotFoundError, match="Cannot download"):
+        resolve("http://maven.invalid/a.jar", cache)
 
 
 @pytest.mark.spark

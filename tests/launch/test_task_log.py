@@ -11,7 +11,15 @@ from msgspec import structs
 
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.line import LineCounts
-from spark_lineage.launch.log import LineageRequiredError, Log, log_lineage, log_status, nothing_came, unmet
+from spark_lineage.launch.log import (
+    LineageRequiredError,
+    Log,
+    error_text,
+    log_lineage,
+    log_status,
+    nothing_came,
+    unmet,
+)
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage, UnknownDatasets, UnreadPart
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
@@ -132,18 +140,46 @@ def test_unmet_is_what_the_task_asked_for_and_did_not_get(
 def test_the_lineage_in_short(lineage: TaskLineage, counts: LineCounts, logged: pytest.LogCaptureFixture) -> None:
     log_lineage(lineage, counts, log)
     assert "hunter2" not in logged.text
-    (summary,) = said(logged, logging.INFO)
-    what = "2 inputs, 2 outputs, 1000 rows written, 1 attempted outputs"
-    assert summary == f"Lineage: COMPLETE, {what} (1042 events of 7 Spark runs, 3 lines set aside)"
-    assert said(logged) == [
-        "::group::Datasets",
-        "Input: file /data/cust.csv",
-        "Input: s3://***@landing-zone-of-the-shop orders/year=2024/month=01/day=31/part-of-a-long-name.parquet",
-        "Output: postgres://db:5432 shop.public.report",
-        "Output: file /warehouse/db1.db/sales_by_country",
+    what = "2 inputs, 2 outputs, 1,000 rows written, 1 attempted output"
+    assert said(logged, logging.INFO) == [
+        f"Lineage: COMPLETE, {what} (1,042 events of 7 Spark runs, 3 lines set aside)",
+        (
+            "Read: file /data/cust.csv, s3://***@landing-zone-of-the-shop "
+            "orders/year=2024/month=01/day=31/part-of-a-long-name.parquet"
+        ),
+        "Wrote: postgres://db:5432 shop.public.report, file /warehouse/db1.db/sales_by_country",
         "Attempted: file /out/broken",
-        "::endgroup::",
     ]
+    assert said(logged) == []
+
+
+def test_one_of_each_is_not_many_and_the_job_has_its_page(logged: pytest.LogCaptureFixture) -> None:
+    counts = LineCounts()
+    counts.read = 1
+    inputs = (DatasetLineage(DatasetName("file", "/in")),)
+    lineage = TaskLineage("COMPLETE", inputs=inputs, evidence=("event_log",), run_count=1)
+    log_lineage(lineage, counts, log, url="http://marquez:3000/lineage/job/shop/load")
+    assert said(logged, logging.INFO) == [
+        (
+            "Lineage: COMPLETE, 1 input, 0 outputs (1 event of 1 Spark run, all from the event log): "
+            "http://marquez:3000/lineage/job/shop/load"
+        ),
+        "Read: file /in",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), "[Errno 111] Connection refused"),
+        (TimeoutError("not all was read"), "not all was read"),
+        (FileNotFoundError("/gone"), "FileNotFoundError: /gone"),
+        (KeyError("x"), "KeyError: 'x'"),
+        (ValueError(), "ValueError"),
+    ],
+)
+def test_class_of_an_error_is_shown_where_its_text_explains_nothing(error: Exception, text: str) -> None:
+    assert error_text(error) == text
 
 
 @pytest.mark.parametrize(
@@ -174,13 +210,12 @@ def test_a_namespace_of_several_hosts_is_said_to_want_a_name_once(
     assert hint.startswith("kafka://a:9092,b:9092 names several hosts; the option hostnamePattern.<cluster>")
 
 
-def test_of_many_datasets_the_first_twenty_are_named(lineage: TaskLineage, logged: pytest.LogCaptureFixture) -> None:
+def test_of_many_datasets_the_first_ten_are_named(lineage: TaskLineage, logged: pytest.LogCaptureFixture) -> None:
     inputs = tuple(DatasetLineage(DatasetName("file", f"/in/{number:03}")) for number in range(100))
     log_lineage(structs.replace(lineage, inputs=inputs), LineCounts(), log)
-    assert "100 inputs" in said(logged, logging.INFO)[0]
-    assert [text for text in said(logged) if text.startswith("Input: ")] == [
-        f"Input: file /in/{number:03}" for number in range(20)
-    ]
+    summary, read, *_ = said(logged, logging.INFO)
+    assert "100 inputs" in summary
+    assert read == f"Read: {', '.join(f'file /in/{number:03}' for number in range(10))}, and 90 more"
 
 
 def test_where_nothing_came_it_says_where_it_looked_and_what_to_check() -> None:

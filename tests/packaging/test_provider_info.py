@@ -45,7 +45,8 @@ def test_names_modules_that_exist() -> None:
 
 def test_options_are_the_settings_with_their_defaults() -> None:
     # The naming reads its options itself, and only the one without a label can be declared; so do listeners.
-    assert set(OPTIONS) == {setting.name for setting in fields(Settings)} | {"resolvers", "ndjson_listener_path"}
+    others = {"resolvers", "ndjson_listener_path", "extra_names_code"}
+    assert set(OPTIONS) == {setting.name for setting in fields(Settings)} | others
     assert Settings.resolve({}, {}, lambda name: OPTIONS[name]["default"]) == Settings()
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
+from airflow.models.xcom import XComModel
 from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 from airflow.state import TaskScope, get_state_backend
 from airflow.utils.session import create_session
@@ -110,6 +111,14 @@ def ends_of_dag_run() -> list[DagRunEnd]:
     return [one for one in lost_of_dag_run(TASK.dag_id, TASK.run_id) if isinstance(one, DagRunEnd)]
 
 
+def tab() -> Any:
+    """Return what the tab of the task shows, None for nothing."""
+    with create_session() as session:
+        rows = select(XComModel.value).where(XComModel.key == "spark_lineage", XComModel.task_id == TASK.task_id)
+        value = session.scalar(rows)
+    return value if value is None or isinstance(value, dict) else json.loads(value)
+
+
 def in_processes(lost: Sequence[LostTry | DagRunEnd], count: int) -> None:
     """Close in several processes at once."""
     command = [sys.executable, "-m", "spark_lineage.recover"]
@@ -139,6 +148,7 @@ seen["failed"] = found(1)
 by_hand = list(lost_tries(TASK, 1, "failed", "set by hand password=hunter2"))
 in_processes(by_hand, 2)
 seen["told"] = found(1)
+seen["tab"] = {"latest": tab()}
 
 # A try whose next one has begun, on a host that shares no more than the directory.
 set_task("running", 2)
@@ -147,6 +157,7 @@ set_task("running", 3)
 third = launch(3)
 seen["overtaken"] = found(2)
 close_try(LostTry(TASK, second, "success"))
+seen["tab"]["overtaken"] = tab()
 
 # A try that was set to success by hand, when its application had ended.
 log = Path(third.directory) / "event-log" / "tRuE"

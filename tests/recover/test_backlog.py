@@ -58,7 +58,7 @@ def test_trouble_is_logged_without_secrets_and_the_next_is_looked_for(
     waiting.add(Search(error=RuntimeError("password=hunter2")))
     waiting.add(Search(LOST))
     assert closed.get(timeout=10) == [LOST]
-    assert "The ends of lost tries are not sent: RuntimeError" in caplog.text
+    assert "The ends of lost tries are not sent: " in caplog.text
     assert "hunter2" not in caplog.records[0].getMessage()
 
 

@@ -78,6 +78,15 @@ def test_two_processes_at_once_tell_one_end(told: dict[str, Any]) -> None:
     assert job["jobType"]["jobType"] == "TASK"
 
 
+def test_tab_shows_the_end_of_the_latest_try_alone(told: dict[str, Any]) -> None:
+    latest = told["tab"]["latest"]
+    assert latest is not None, told["log"]
+    assert (latest["run_id"], latest["state"]) == (told["run_ids"]["1"], "FAIL")
+    assert latest["error"].startswith("set by hand ")
+    assert [one["name"] for one in latest["outputs"]] == ["/data/lab/out/g_ok_killmid"]
+    assert told["tab"]["overtaken"] == latest
+
+
 def test_nothing_is_lost_when_it_was_told(told: dict[str, Any]) -> None:
     assert told["told"] == {"try": [], "dag_run": [], "recent": []}
 
@@ -122,7 +131,8 @@ def _text(event: dict[str, Any]) -> str:
 
 
 def test_a_connection_of_a_task_is_told_the_end_of_its_dag_run_once(told: dict[str, Any]) -> None:
-    end = {"type": "DagRunEnd", "dag_id": "shop", "run_id": "r1", "conn_ids": ["kept"]}
+    end = {"type": "DagRunEnd", "dag_id": "shop", "run_id": "r1", "conn_ids": ["kept"], "clear_number": 0}
+    end["state"] = "failed"
     assert told["going_on"] == []
     assert told["over"] == {"by_listener": [end], "by_sweep": [end], "elsewhere": [], "told": []}, told["log"]
     assert [event["eventType"] for event in told["dag_run"]] == ["START", "FAIL"]

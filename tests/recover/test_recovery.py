@@ -205,7 +205,7 @@ def test_in_cluster_mode_nobody_may_answer(killed: Path) -> None:
 def test_settings_that_do_not_fit_leave_the_lineage(killed: Path, caplog: pytest.LogCaptureFixture) -> None:
     extra = {"driver_unknown_seconds": "soon", "status_conn_id": "gone", "hostnamePattern.prod": "("}
     found = recovered(launch_of(killed), extra=extra)
-    assert "Datasets have their default names: NamingError" in caplog.text
+    assert "Datasets have their default names: " in caplog.text
     assert names(found.lineage.outputs) == ["/data/lab/out/g_ok_killmid"]
 
 

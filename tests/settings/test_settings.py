@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, fields
 from typing import Any
@@ -305,3 +306,27 @@ def test_lineage_is_required_whatever_is_wrong_with_other_settings(monkeypatch: 
 def test_rules_that_are_none(value: object) -> None:
     with pytest.raises(SettingError, match="give "):
         resolve({}, {"policy_rules": value})
+
+
+@pytest.mark.parametrize("names_code", [True, False])
+def test_extra_names_code_only_where_the_section_lets_it(
+    names_code: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code = {
+        "lineage_listeners": "evil.Listener",
+        "NDJSON_Listener_Path": "/etc/cron.d/x",
+        "openlineage_jar": "/opt/evil.jar",
+        "resolvers": "evil.Names",
+    }
+    connection = {"conn_type": "spark", "host": "local", "extra": {**code, "lineage_dir": "/mnt/lineage"}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_TRIED", json.dumps(connection))
+    monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__EXTRA_NAMES_CODE", str(names_code))
+    monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_JAR", "/opt/good.jar")
+    places = Places.of("spark_tried", {})
+    settings = places.settings()
+    assert settings.lineage_dir == "/mnt/lineage"
+    assert settings.openlineage_jar == ("/opt/evil.jar" if names_code else "/opt/good.jar")
+    found = {key.lower() for key in places.options()} & {"ndjson_listener_path", "resolvers"}
+    assert ("evil.Names" in places.options().values()) is names_code, found
+    assert bool(settings.lineage_listeners) is names_code

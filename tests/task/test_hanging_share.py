@@ -38,7 +38,7 @@ def test_reading_at_the_end_is_over_in_time(bench: Any, is_required: bool) -> No
     if is_required:
         assert "not all was read in time" in outcome.error
     else:
-        assert "Some lineage is missing, because a file cannot be read: TimeoutError: " in outcome.printed
+        assert "Some lineage is missing, because a file cannot be read: " in outcome.printed
         facet = outcome.lineage["run_facets"]["sparkLineage_collection"]
         assert facet["setAside"] == {"not read in time": 1}
         assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "COMPLETE"
@@ -59,7 +59,7 @@ def test_a_share_that_hangs_before_the_job_holds_it_up_for_a_moment(bench: Any) 
     outcome = bench.run(can_hang=True, log=["done"], store={})
     assert outcome.error is None
     assert "done" in outcome.printed
-    assert "The job runs without lineage: TimeoutError: the lineage directory" in outcome.printed
+    assert "The job runs without lineage: the lineage directory" in outcome.printed
     assert not any("OpenLineageSparkListener" in argument for argument in outcome.command["argv"])
     assert time.time() - began < FILE_SECONDS + REST_SECONDS
 

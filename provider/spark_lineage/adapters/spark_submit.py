@@ -26,6 +26,11 @@ from spark_lineage.watch.endpoints import unknown_seconds
 
 _FLAGS = ("jars", "driver_class_path", "packages", "py_files")
 _CURL = "/usr/bin/curl"
+NO_PYTHON = (
+    "a standalone cluster takes no Python program in deploy mode cluster",
+    "Set deploy-mode to client, in the extra of its connection or in the arguments of the task.",
+)
+"""What is wrong, and what to do."""
 # Prints an answer as curl does: of the URL, to the method. Of too many failures the hook would make an end.
 _ASK = """
 import sys
@@ -165,6 +170,9 @@ class SparkSubmitAdapter(OperatorAdapter):
         if self._added_env:
             kwargs["env"] = {**(kwargs.get("env") or os.environ), **self._added_env}
         self.output.host = self.submitter.env.get("SPARK_LOCAL_IP") or self.output.host
+        is_standalone = master_of(self.hook).startswith("spark://")
+        if is_standalone and application.endswith(".py") and self._deploy_mode({}) == "cluster":
+            self._log.warning("Spark refuses this job: %s. %s", *NO_PYTHON)
         try:
             return self._original_submit(application, **kwargs)
         except Exception:

@@ -153,5 +153,5 @@ def _tested(conn_id: str) -> Finding:
     except Exception as error:
         return problem(f"the connection {conn_id}: {type(error).__name__}: {error}", "correct the connection")
     if not is_good:
-        return problem(f"the connection {conn_id}: {text}", "until then its events wait in the outbox")
+        return problem(f"the connection {conn_id}: {text}", "until that is mended, its events wait in the outbox")
     return ok(f"the connection {conn_id}: {text}")

@@ -22,7 +22,7 @@ from spark_lineage.watch.endpoints import ENDPOINT_KEYS, Endpoints
 _PREFIX = f"AIRFLOW__{SECTION.upper()}__"
 # An option that a listener reads by itself (``spark_lineage.listeners.ndjson_listener``).
 _NDJSON_PATH = "ndjson_listener_path"
-_OURS = (*(setting.name for setting in fields(Settings)), "resolvers", _NDJSON_PATH)
+_OURS = (*(setting.name for setting in fields(Settings)), "resolvers", "extra_names_code", _NDJSON_PATH)
 _NAMING = ("hostnamePattern.<cluster>", "hostnameList.<cluster>", "hostnameDefault", "pathPattern.<label>")
 _SIMILARITY, _SIMILARITY_OF_VARIABLES = 0.8, 0.9
 _SEE = "spark-lineage config shows all of them"
@@ -53,10 +53,12 @@ def check_settings(setup: Setup) -> Iterator[Finding]:
     shown = [*shown_settings(places, conn_id), *shown_options(places, conn_id)]
     for row in shown:
         if row.error:
-            yield problem(f"{row.error} ({row.source})", "until then jobs run without lineage")
+            yield problem(f"{row.error} ({row.source})", "until it is corrected, jobs run without lineage")
     for row in shown_endpoints(places, conn_id):
         if row.error:
-            yield warning(f"{row.error} ({row.source})", "until then the cluster is not asked how a job ended")
+            yield warning(
+                f"{row.error} ({row.source})", "until it is corrected, the cluster is not asked how a job ended"
+            )
     for text in unknown_settings(section(), places.extra, conn_id):
         yield problem(text, f"correct it; {_SEE}")
     own = [row for row in shown if row.source != "default"]

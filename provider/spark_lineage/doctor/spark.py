@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from spark_lineage.adapters.spark_submit import NO_PYTHON
 from spark_lineage.doctor.setup import Finding, Setup, make_connection, ok, problem, warning
 from spark_lineage.doctor.versions import version_of
 from spark_lineage.inject.installation import InstallationNotFoundError, PropertiesFileError, SparkInstallation
-from spark_lineage.inject.jar import scala_of
+from spark_lineage.inject.jar import is_plain, scala_of
 from spark_lineage.inject.preparation import UserProperties, prepare
 from spark_lineage.inject.properties import LISTENER, JarNotFoundError, LineageProperties, NoRoomError, SubmitArguments
 from spark_lineage.launch.directory import without_scheme
@@ -66,7 +67,11 @@ def check_java(setup: Setup) -> Iterator[Finding]:
 def check_spark(setup: Setup) -> Iterator[Finding]:
     """Look where spark-submit looks."""
     if setup.places.has_connection:
-        yield ok(f"connection {setup.conn_id}: master {setup.master}, deploy mode {setup.deploy_mode}")
+        text = f"connection {setup.conn_id}: master {setup.master}, deploy mode {setup.deploy_mode}"
+        if setup.master.startswith("spark://") and setup.deploy_mode == "cluster":
+            yield warning(f"{text}: {NO_PYTHON[0]}", "set deploy-mode to client for Python programs")
+        else:
+            yield ok(text)
     else:
         yield warning(
             f"Airflow has no connection {setup.conn_id} here: the Spark provider submits to {setup.master} then",
@@ -172,10 +177,12 @@ def _held(place: Path, classes: set[str]) -> set[str]:
 
 def check_jar(setup: Setup) -> Iterator[Finding]:
     """Prepare a submission without arguments of its own, into a directory that is removed."""
-    evidence = setup.settings.evidence
+    evidence, named = setup.settings.evidence, setup.settings.openlineage_jar
     if evidence == "event_log":
         yield ok("evidence is event_log: no listener is used")
         return
+    if is_plain(named):
+        yield warning("openlineage_jar is downloaded over plain http, into the driver", "use https")
     with tempfile.TemporaryDirectory(prefix="spark-lineage-doctor-") as directory:
         lineage = LineageProperties(f"{directory}/events.ndjson", "", "", "", {}, {})
         try:
@@ -187,7 +194,7 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
             has_log = evidence != "listener" and not isinstance(error, PropertiesFileError)
             bad = warning if has_log and evidence == "auto" and not setup.settings.openlineage_jar else problem
             then = "the event log is the only source of lineage" if has_log else "jobs have no lineage"
-            yield bad(str(error), f"until then {then}")
+            yield bad(str(error), f"until there is a jar, {then}")
             return
     spark = setup.submitter.known_installation
     jars = [jar] if jar else sorted(map(str, spark.jars.glob("openlineage-spark*.jar"))) if spark else []

@@ -22,6 +22,14 @@ from spark_lineage.settings.places import DEFAULT_JAR
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
 _COORDINATE = re.compile(r"(?P<group>[\w.][\w.\-]*):(?P<artifact>[\w.][\w.\-]*):(?P<version>[\w.][\w.\-+]*)", re.ASCII)
+_SHA256 = {
+    "io.openlineage:openlineage-spark_2.12:1.53.0": "9fe28ee2e5b2cb535cd51b6572394bddeb684bf0c58650a698cf7724ce62d94d",
+    "io.openlineage:openlineage-spark_2.13:1.53.0": "5d84b0ae7e72909b5aae7ed87df878bf06b28d9ac3005765c3529d0a66dbae6f",
+}
+"""The digests of ``DEFAULT_JAR``; of other jars a repository has them beside the jar."""
+_CHECKSUM_BYTES = 1024
+_CHECKSUM = re.compile(r"\s*(?:[0-9a-fA-F]{64}|[0-9a-fA-F]{40})\b")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_BYTES = 1024 * 1024 * 1024
 _MOST_REDIRECTS = 10
@@ -72,10 +80,8 @@ def resolve_jar(
     elif scheme:
         return spec
     elif coordinate := _COORDINATE.fullmatch(spec):
-        group, artifact, version = coordinate.groups()
-        location = f"{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}.jar"
-        roots = [*repositories, default_repository or _maven_central(installation)]
-        urls = [f"{root.rstrip('/')}/{location}" for root in roots if root]
+        location = _in_repository(*coordinate.groups())
+        urls = _repository_urls(spec, location, [*repositories, default_repository or _maven_central(installation)])
     else:
         raise JarNotFoundError(
             f"The OpenLineage listener jar {spec!r} is neither an absolute path, nor a URL, nor a Maven "
@@ -92,13 +98,36 @@ def resolve_jar(
                 f"The cache of listener jars, {folder}, belongs to another user or can be written by others, who "
                 "could put their code into the driver. Remove it, or set another cache folder."
             )
-        _fill(file, urls, timeout_seconds)
+        _fill(file, urls, timeout_seconds, None if scheme else _SHA256.get(spec, ""))
     except OSError as error:
         raise JarNotFoundError(
             f"Cannot use the cache of listener jars in {folder}: {error.strerror or type(error).__name__}. "
             "Set a cache folder on a local disk that the user who runs the task can write."
         ) from error
     return str(file)
+
+
+def _in_repository(group: str, artifact: str, version: str) -> str:
+    return f"{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}.jar"
+
+
+def _repository_urls(spec: str, location: str, roots: Sequence[str]) -> list[str]:
+    urls = [f"{root.rstrip('/')}/{location}" for root in roots if root]
+    if spec not in _SHA256 and (plain := [_origin(url) for url in urls if is_plain(url)]):
+        raise JarNotFoundError(
+            f"The OpenLineage listener jar {spec} is not downloaded from {plain[0]}, because whoever is on the network "
+            "could put code into the driver. Name a repository over https, or ask for plain http by giving the whole "
+            "URL of the jar."
+        )
+    return urls
+
+
+def is_plain(url: str) -> bool:
+    """Whether a URL leads over a network without encryption."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        return parts.scheme.lower() == "http" and parts.hostname not in _LOOPBACK
+    return False
 
 
 def cache_folder(cache_dir: Path) -> Path:
@@ -122,7 +151,7 @@ def _maven_central(installation: Callable[[], SparkInstallation]) -> str:
     return ""
 
 
-def _fill(file: Path, urls: Sequence[str], timeout_seconds: float | None) -> None:
+def _fill(file: Path, urls: Sequence[str], timeout_seconds: float | None, sha256: str | None) -> None:
     """Download a jar unless it is there; a task waits for another one that does it already."""
     if zipfile.is_zipfile(file):
         return
@@ -137,7 +166,7 @@ def _fill(file: Path, urls: Sequence[str], timeout_seconds: float | None) -> Non
             if not zipfile.is_zipfile(file):
                 partial = file.with_suffix(".part")
                 try:
-                    _download(urls, partial, time.monotonic() + timeout_seconds)
+                    _download(urls, partial, time.monotonic() + timeout_seconds, sha256)
                     partial.replace(file)
                 finally:
                     partial.unlink(missing_ok=True)
@@ -150,13 +179,17 @@ def _fill(file: Path, urls: Sequence[str], timeout_seconds: float | None) -> Non
         raise JarNotFoundError(f"Another task {what} the listener jar {file.name}; its log says why.")
 
 
-def _download(urls: Sequence[str], target: Path, deadline: float) -> None:
-    """Write the jar of the first URL that has it."""
+def _download(urls: Sequence[str], target: Path, deadline: float, sha256: str | None) -> None:
+    """Write the jar of the first URL that has it.
+
+    :param sha256: of the jar; empty where a repository has a checksum beside it, None to check nothing
+    """
     causes = []
     for url in urls:
         try:
             _download_one(url, target, deadline)
-            return _check_jar(target, _origin(url))
+            _check_jar(target, _origin(url))
+            return None if sha256 is None else _check_sum(url, target, deadline, sha256)
         except NoAnswerError as error:
             is_said = error.http_status in {None, 200}
             cause = str(error).partition(": ")[2] or str(error) if is_said else f"HTTP {error.http_status}"
@@ -169,7 +202,24 @@ def _download(urls: Sequence[str], target: Path, deadline: float) -> None:
     )
 
 
-def _download_one(url: str, target: Path, deadline: float) -> None:
+def _check_sum(url: str, jar: Path, deadline: float, sha256: str) -> None:
+    """Compare a jar with its checksum, as Maven repositories have it (``.sha256``, ``.sha1``); nothing for none."""
+    algorithm, wanted, beside = "sha256", sha256, jar.with_suffix(".sum")
+    for name in ("sha256", "sha1"):
+        if not wanted:
+            with suppress(NoAnswerError):
+                _download_one(f"{url}.{name}", beside, deadline, _CHECKSUM_BYTES)
+                found = _CHECKSUM.match(beside.read_text("ascii", "replace"))
+                algorithm, wanted = name, found[0].strip().lower() if found else ""
+            beside.unlink(missing_ok=True)
+    if wanted:
+        with jar.open("rb") as stream:
+            digest = hashlib.file_digest(stream, algorithm).hexdigest()
+        if digest != wanted:
+            raise JarNotFoundError(f"its {algorithm} is {digest}, and should be {wanted}")
+
+
+def _download_one(url: str, target: Path, deadline: float, most_bytes: int = _MOST_BYTES) -> None:
     client, is_secure = HttpClient(), url.lower().startswith("https:")
     try:
         for _ in range(_MOST_REDIRECTS):
@@ -177,7 +227,7 @@ def _download_one(url: str, target: Path, deadline: float) -> None:
                 raise TimeoutError("no time was left")
             try:
                 with target.open("wb") as stream:
-                    client.save(Request(url, seconds=seconds), stream, _MOST_BYTES)
+                    client.save(Request(url, seconds=seconds), stream, most_bytes)
                     return
             except NoAnswerError as error:
                 if not error.location:

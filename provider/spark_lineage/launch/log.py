@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.merge.transition import StatusSummary
 
-_NAMED_DATASETS = 20
+_NAMED_DATASETS = 10
 _NAMED_COUNTS = 3
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 # Of C0, C1 and Unicode: what ends a line, and what a terminal takes for a command.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
 _LONGEST_LINE = 500
+# Python's own errors of programs.
+_UNEXPLAINED = (LookupError, TypeError, AttributeError, AssertionError, NameError, ArithmeticError)
 _UNREACHED = {
     "": "the driver ran on another host, or as another user, and could not write to that directory: in cluster mode "
     "set lineage_dir to a path that worker and driver share, or choose another way to collect",
@@ -104,19 +106,27 @@ def escaped(text: str) -> str:
 
 def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
     """Log what follows from an error, with its cause; where it happened, for developers."""
-    logger.warning("%s: %s: %s", consequence, type(error).__name__, error)
+    logger.warning("%s: %s", consequence, error_text(error))
     logger.debug("Where it happened:", exc_info=error)
 
 
-def error_line(error: Exception, *, is_ours: bool = False) -> str:
-    """Return the beginning of an error, without parameters of URLs, which may hold a token.
+def error_text(error: BaseException) -> str:
+    """Return the text of an error, behind its class where the text alone explains nothing."""
+    text = str(error)
+    # Whatever raises one of these itself, such as fsspec, gives the path alone.
+    is_path = isinstance(error, FileNotFoundError | PermissionError) and error.errno is None
+    return (
+        text
+        if text and not (is_path or isinstance(error, _UNEXPLAINED))
+        else f"{type(error).__name__}: {text}".rstrip(": ")
+    )
 
-    :param is_ours: whether its text says it all
-    """
+
+def error_line(error: Exception) -> str:
+    """Return the beginning of an error, without parameters of URLs, which may hold a token."""
     from spark_lineage.secrets.redaction import beginning
 
-    line = beginning(_PARAMETERS.sub("?…", " ".join(str(error).split())), _LONGEST_LINE)
-    return line if is_ours else f"{type(error).__name__}: {line}"
+    return beginning(_PARAMETERS.sub("?…", " ".join(error_text(error).split())), _LONGEST_LINE)
 
 
 class LineageRequiredError(RuntimeError):
@@ -150,19 +160,22 @@ class Guard:
                 redact_error(error)
                 if isinstance(error, LineageRequiredError):
                     raise
-                cause = escaped(f"{type(error).__name__}: {error}")
+                cause = escaped(error_text(error))
                 raise LineageRequiredError(f"lineage_required is set, and there is no lineage: {cause}") from None
-            if (trouble := f"{consequence}: {type(error).__name__}: {error}") in self._logged:
+            if (trouble := f"{consequence}: {error_text(error)}") in self._logged:
                 self.log.debug("Again: %s", trouble)
             else:
                 self._logged.add(trouble)
                 log_trouble(self.log, consequence, error)
 
 
-def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened: Launch | None = None) -> None:
-    """Log the lineage: one line of numbers, and for developers one a dataset.
+def log_lineage(
+    lineage: TaskLineage, counts: LineCounts, logger: Log, listened: Launch | None = None, url: str = ""
+) -> None:
+    """Log the lineage: a line of numbers, and one each for the first inputs, outputs and attempted outputs.
 
     :param listened: the launch, where its driver has the listener
+    :param url: of the job in a backend
     """
     if listened is not None and listened.deploy_mode == "cluster" and not (listened.events_from or counts.read):
         logger.warning(
@@ -175,31 +188,43 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened:
     rows = [
         one.statistics.row_count for one in lineage.outputs if one.statistics and one.statistics.row_count is not None
     ]
-    logger.info(
-        "Lineage: %s, %d inputs, %d outputs%s, %d attempted outputs (%d events of %d Spark runs, %d lines set aside%s)",
-        lineage.state,
-        len(lineage.inputs),
-        len(lineage.outputs),
-        f", {sum(rows)} rows written" if rows else "",
-        len(lineage.attempted),
-        counts.read,
-        lineage.run_count,
-        counts.set_aside_total,
-        "; all from the event log" if lineage.evidence == ("event_log",) else "",
-    )
-    named = (("Input", lineage.inputs), ("Output", lineage.outputs), ("Attempted", lineage.attempted))
-    lines = [
-        f"{kind}: {one.dataset.namespace} {one.dataset.name}"
-        for kind, datasets in named
-        for one in datasets[:_NAMED_DATASETS]
+    numbers = [
+        _many(len(lineage.inputs), "input"),
+        _many(len(lineage.outputs), "output"),
+        f"{_many(sum(rows), 'row')} written" if rows else "",
+        _many(len(lineage.attempted), "attempted output") if lineage.attempted else "",
     ]
+    aside = counts.set_aside_total
+    origin = (
+        f"{_many(counts.read, 'event')} of {_many(lineage.run_count, 'Spark run')}",
+        f"{_many(aside, 'line')} set aside" if aside else "",
+        "all from the event log" if lineage.evidence == ("event_log",) else "",
+    )
+    logger.info(
+        "Lineage: %s, %s (%s)%s",
+        lineage.state,
+        ", ".join(filter(None, numbers)),
+        ", ".join(filter(None, origin)),
+        url and f": {url}",
+    )
+    named = (("Read", lineage.inputs), ("Wrote", lineage.outputs), ("Attempted", lineage.attempted))
+    for kind, datasets in named:
+        names = [f"{one.dataset.namespace} {one.dataset.name}" for one in datasets[:_NAMED_DATASETS]]
+        if others := len(datasets) - len(names):
+            names.append(f"and {others:,} more")
+        if names:
+            logger.info("%s: %s", kind, ", ".join(names))
     several = [one.dataset.namespace for _, datasets in named[:2] for one in datasets if "," in one.dataset.namespace]
     if several:
-        lines.append(
-            f"{several[0]} names several hosts; the option hostnamePattern.<cluster> gives their "
-            "cluster one name, whichever of them a program was given: see docs/naming.md"
+        logger.debug(
+            "%s names several hosts; the option hostnamePattern.<cluster> gives their cluster one name, whichever of "
+            "them a program was given: see docs/naming.md",
+            several[0],
         )
-    log_group("Datasets", lines, logger.debug)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def incompleteness(lineage: TaskLineage) -> str:

@@ -15,18 +15,21 @@ from airflow.models.serialized_dag import SerializedDagModel
 from airflow.models.taskinstance import TaskInstance
 from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 from airflow.providers.openlineage.plugins.listener import OpenLineageListener
+from openlineage.client.event_v2 import RunState
 from sqlalchemy import select
 from sqlalchemy.orm import Session, make_transient
 
+from spark_lineage import add_ons
 from spark_lineage.deliver.provider_transport import airflow_connection
 from spark_lineage.deliver.through_connections import ConnectionSender
+from spark_lineage.emit.openlineage_provider import send
 from spark_lineage.emit.task_event import AirflowTry
-from spark_lineage.launch.launch import LostTry
+from spark_lineage.launch.launch import LostTry, TaskKey
 from spark_lineage.launch.log import Log
 from spark_lineage.launch.stores import ServerStore
 from spark_lineage.recover.closing import close, guard
 from spark_lineage.recover.recovery import end_leftovers
-from spark_lineage.recover.search import DAG_RUN_ENDS, DagRunEnd, LeftInOutbox
+from spark_lineage.recover.search import CLEARED, DagRunEnd, LeftInOutbox
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings.places import section_settings
 
@@ -62,35 +65,65 @@ def close_try(lost: LostTry) -> bool:
             return False
         # The row may be that of a later try; a copy without its session can have another number.
         make_transient(instance)
-        instance.try_number = lost.launch.try_number
         dag: Any = None
         with guard("The event does not say what DAG and task are like"):
             dag = SerializedDagModel.get_dag(task.dag_id)
         operator = dag.get_task(task.task_id) if dag is not None and dag.has_task(task.task_id) else None
         airflow = AirflowTry(instance, dag_run, dag, operator)
+        latest = instance.try_number
+        instance.try_number = lost.launch.try_number
         ended = end_leftovers(lost.launch)
-        return close(lost, airflow, lambda: ServerStore.of(task), ended_processes=ended)
+        content = close(lost, airflow, lambda: ServerStore.of(task), ended_processes=ended)
+    if content is not None and lost.launch.try_number == latest:
+        with guard("The tab of the task does not show its lineage", can_fail=False):
+            _show(task, latest, content)
+    return content is not None
+
+
+def _show(task: TaskKey, try_number: int, content: bytes) -> None:
+    """Leave the end of a task's latest try for the tab "Lineage", unless another try has begun meanwhile."""
+    from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
+
+    if not AIRFLOW_V_3_1_PLUS or (tab := add_ons.part("tab")) is None:
+        return
+    from airflow.models.xcom import XComModel
+
+    key = msgspec.structs.asdict(task)
+    with Session(airflow_settings.engine) as session, session.begin():
+        # Its lock keeps a next try, which takes the XComs away, from beginning in between.
+        query = select(TaskInstance.try_number).filter_by(**key).with_for_update()
+        if session.scalar(query) == try_number:
+            XComModel.set(tab.XCOM_KEY, tab.of_event(content), **key, session=session)
 
 
 def send_dag_run_end(end: DagRunEnd) -> None:
     """Send the START and the end of a DAG run: some backends have it as running, others do not have it."""
-    with Session(airflow_settings.engine) as session:
+    with Session(airflow_settings.engine, autoflush=False) as session:
         dag_run: Any = session.scalar(select(DagRun).filter_by(dag_id=end.dag_id, run_id=end.run_id))
-        if dag_run is None or dag_run.state not in DAG_RUN_ENDS:
+        if dag_run is None or end.state not in (CLEARED, dag_run.state):
             return
         dag_run.dag = SerializedDagModel.get_dag(end.dag_id)
-        events = _events(dag_run)
+        # The row is never written.
+        dag_run.clear_number = end.clear_number
+        if end.state == CLEARED:
+            dag_run.end_date = dag_run.queued_at
+        events = _events(dag_run, end.state)
     settings = section_settings(log)
     for conn_id in end.conn_ids:
-        is_own = conn_id == airflow_connection()
-        sender = ConnectionSender((conn_id,), settings, guard, is_for_provider=is_own)
-        for event in events:
-            sender.put(encode(event), at_most_seconds=settings.brief_seconds)
-        sender.deliver(settings.brief_seconds)
-        log.info("Sent the end of the DAG run %s of %s to %s.", end.run_id, end.dag_id, conn_id)
+        if conn_id:
+            is_own = conn_id == airflow_connection()
+            sender = ConnectionSender((conn_id,), settings, guard, is_for_provider=is_own)
+            for event in events:
+                sender.put(encode(event), at_most_seconds=settings.brief_seconds)
+            sender.deliver(settings.brief_seconds)
+        else:
+            for event in events:
+                send(event)
+        where = conn_id or "the transport of the OpenLineage provider"
+        log.info("Sent the end of the DAG run %s of %s to %s.", end.run_id, end.dag_id, where)
 
 
-def _events(dag_run: Any) -> list[RunEvent]:
+def _events(dag_run: Any, state: str) -> list[RunEvent]:
     """Return START and end as the provider's listener makes them; none where its emission policy wants none."""
     made: list[RunEvent] = []
 
@@ -107,7 +140,12 @@ def _events(dag_run: Any) -> list[RunEvent]:
 
     listener: Any = Listener()  # type: ignore[no-untyped-call]
     listener.on_dag_run_running(dag_run, "")
-    getattr(listener, f"on_dag_run_{dag_run.state}")(dag_run, "")
+    if state == CLEARED:
+        listener.on_dag_run_failed(dag_run, "A task was cleared while the DAG run went on: it is another run since.")
+        for event in made[1:]:
+            event.eventType = RunState.ABORT
+    else:
+        getattr(listener, f"on_dag_run_{state}")(dag_run, "")
     return made
 
 

@@ -83,13 +83,17 @@ class Backlog:
         while True:
             due, search = self._waiting.get()
             time.sleep(max(0.0, due - time.monotonic()))
-            try:
-                lost = [one for one in search() if self._handed[one] < _ATTEMPTS]
-                self._handed.update(lost)
-                for first in range(0, len(lost), _BATCH):
-                    close_in_process(lost[first : first + _BATCH])
-            except Exception as error:
-                log_trouble(log, "The ends of lost tries are not sent", error)
+            self.close(search)
+
+    def close(self, search: Search) -> None:
+        """Look for lost tries now, and close them; trouble is logged."""
+        try:
+            lost = [one for one in search() if self._handed[one] < _ATTEMPTS]
+            self._handed.update(lost)
+            for first in range(0, len(lost), _BATCH):
+                close_in_process(lost[first : first + _BATCH])
+        except Exception as error:
+            log_trouble(log, "The ends of lost tries are not sent", error)
 
 
 def close_in_process(lost: Sequence[Lost]) -> None:

@@ -41,7 +41,9 @@ guard = Guard(lambda: False, log)
 _WAIT_SECONDS = 10.0
 
 
-def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | None], *, ended_processes: int) -> bool:
+def close(
+    lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | None], *, ended_processes: int
+) -> bytes | None:
     """Send the end of a try, unless another process does.
 
     The end is claimed right before it is sent: a worker that was only slow still comes first, and what goes wrong here
@@ -49,7 +51,7 @@ def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | 
 
     :param store: returns where the try is claimed, besides its directory
     :param ended_processes: what ``recovery.end_leftovers`` returned
-    :return: whether it was handed to a transport or to the outbox; trouble there is logged
+    :return: the event, None where it was handed neither to a transport nor to the outbox; trouble there is logged
     """
     places, settings = Places(), Settings()
     # A connection that is gone leaves the section.
@@ -60,11 +62,11 @@ def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | 
     recovered = recover(lost, places, ended_processes=ended_processes, logger=log)
     if not claim(lost.launch, store()):
         log.info("Another process sends the end of %s, try %s.", lost.task, lost.launch.try_number)
-        return False
+        return None
     return _send_end(lost, recovered, settings, airflow)
 
 
-def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: AirflowTry) -> bool:
+def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: AirflowTry) -> bytes | None:
     """Send the terminal event of a try, unless the OpenLineage provider is not to send any of that task.
 
     Where the process of the task had made it, and kept it before it was killed, it is that one: of two that differ, one
@@ -75,7 +77,7 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     lineage, launch = recovered.lineage, lost.launch
     wanted = emission(airflow.task, lost.task.dag_id, lost.task.task_id)
     if not wanted.is_sent:
-        return False
+        return None
     directory = Path(launch.directory)
     content = made = None
     with guard("What the task may have said of its end is not known"):
@@ -93,12 +95,12 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     sender.put(content, at_most_seconds=settings.brief_seconds)
     sender.deliver(settings.brief_seconds)
     if not (is_sent or sender.destinations):
-        return False
+        return None
     log.info("Sent the %s that was missing of %s, try %s.", event_type, lost.task, launch.try_number)
     if lineage.status is not None:
         log_status(lineage.status, log)
     log_lineage(lineage, recovered.counts, log)
-    return True
+    return content
 
 
 def _made_now(

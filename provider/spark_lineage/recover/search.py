@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 from spark_lineage.deliver.outbox import Outbox, default_directory, flush
 from spark_lineage.deliver.provider_transport import airflow_connection
+from spark_lineage.emit.openlineage_provider import is_active
 from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
 from spark_lineage.launch.launch import Launch, LostTry, TaskKey, launches_below
 from spark_lineage.launch.stores import LaunchStore, ServerStore, is_same_try, stored_launches, stored_tasks
@@ -24,6 +25,7 @@ from spark_lineage.settings.places import option
 
 _SENDING_SECONDS = 30.0
 DAG_RUN_ENDS = ("success", "failed")
+CLEARED = "cleared"
 _HOURS = 24.0
 # The provider sends in a process of its own, and may just be about to.
 _GRACE_SECONDS = 20.0
@@ -36,11 +38,17 @@ _TRY_ENDS: dict[str, TryEnd] = {
 
 
 class DagRunEnd(Struct, frozen=True, tag=True):
-    """A DAG run that is over, and connections that may not have heard of it."""
+    """An OpenLineage run of a DAG run that is over, and connections that may not have heard of it.
+
+    Each clear begins a run anew: the provider makes its id with ``clear_number``. ``state`` is that of the DAG run, or
+    ``CLEARED`` where it still ran. An empty connection is the provider's own transport.
+    """
 
     dag_id: str
     run_id: str
     conn_ids: tuple[str, ...]
+    clear_number: int = 0
+    state: str = ""
 
 
 class LeftInOutbox(Struct, frozen=True, tag=True):
@@ -68,7 +76,7 @@ def lost_of_dag_run(dag_id: str, run_id: str) -> list[LostTry | DagRunEnd]:
     tries = _over({*stored_tasks(dag_id=dag_id, run_id=run_id), *_tasks_in_directories(dag_id, run_id)})
     with create_session() as session:
         dag_run = session.scalar(select(DagRun).filter_by(dag_id=dag_id, run_id=run_id))
-        return [*tries, *(ends_of(dag_run) if dag_run is not None else ())]
+        return [*tries, *(ends_of(dag_run, by_provider=True) if dag_run is not None else ())]
 
 
 def _tasks_in_directories(dag_id: str, run_id: str) -> Iterator[TaskKey]:
@@ -105,20 +113,30 @@ def lost_meanwhile() -> list[DagRunEnd]:
     over = (
         one
         for one in found
-        if (one.dag_id, one.run_id) in keys or (begun is not None and begun.run(_run_id(one)).is_open)
+        if (one.dag_id, one.run_id) in keys
+        or (begun is not None and begun.run(_run_id(one, _clear_number(one))).is_open)
     )
     return [end for dag_run in over for end in ends_of(dag_run)]
 
 
-def lost_within(hours: float) -> list[LostTry | LeftInOutbox]:
+def lost_within(hours: float) -> list[LostTry | DagRunEnd | LeftInOutbox]:
     """Return what is open of what was launched within so many hours, and what waits to be sent.
 
-    Some ends are never reported, and a server may lose what it knew. What waits is in the outbox of this host.
+    Some ends are never reported, and a server may lose what it knew. Nothing reports that a DAG run which goes on was
+    cleared. What waits is in the outbox of this host.
     """
-    tries = _over(stored_tasks(datetime.now(UTC) - timedelta(hours=hours)))
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    since, row = datetime.now(UTC) - timedelta(hours=hours), cast("Any", DagRun)
+    found: list[LostTry | DagRunEnd | LeftInOutbox] = [*_over(stored_tasks(since))]
+    with create_session() as session:
+        for dag_run in session.scalars(select(row).where(row.state == "running", row.queued_at > row.start_date)):
+            found += ends_of(dag_run)
     if any(each.waiting for each in Outbox(default_directory()).destinations()):
-        return [*tries, LeftInOutbox(time.time())]
-    return list(tries)
+        found.append(LeftInOutbox(time.time()))
+    return found
 
 
 def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
@@ -177,28 +195,45 @@ def _task_instances(**of: Any) -> list[tuple[TaskKey, str, int]]:
     return [(TaskKey(*of_task), str(state or ""), try_number) for *of_task, state, try_number in found]
 
 
-def ends_of(dag_run: Any) -> Iterator[DagRunEnd]:
-    """Return the end of a DAG run that has to be sent, nothing while it goes on."""
-    if dag_run.state not in DAG_RUN_ENDS:
-        return
-    run_id, outbox = _run_id(dag_run), Outbox(default_directory())
+def ends_of(dag_run: Any, *, by_provider: bool = False) -> Iterator[DagRunEnd]:
+    """Return the ends of the runs of a DAG run that have to be sent.
+
+    :param by_provider: whether the provider's own transport gets that of a run which was cleared while it ran: of what
+        was sent there, nothing is known here
+    """
+    clear_number = _clear_number(dag_run)
+    if clear_number and dag_run.start_date and dag_run.queued_at and dag_run.start_date < dag_run.queued_at:
+        # A clear after the end sets a later start.
+        yield from _end(dag_run, clear_number - 1, CLEARED, by_provider=by_provider)
+    if dag_run.state in DAG_RUN_ENDS:
+        yield from _end(dag_run, clear_number, str(dag_run.state))
+
+
+def _end(dag_run: Any, clear_number: int, state: str, *, by_provider: bool = False) -> Iterator[DagRunEnd]:
+    run_id, outbox = _run_id(dag_run, clear_number), Outbox(default_directory())
     missing = [one for one in _connections_of_tasks(dag_run) if not outbox.spool(one).run(run_id).has_ended]
-    # The provider sends it itself; where it began here, and did not end here, it was killed.
-    conn_id = airflow_connection()
-    if conn_id and outbox.spool(conn_id).run(run_id).is_open:
-        missing.append(conn_id)
+    if conn_id := airflow_connection():
+        # The provider sends an end itself; where the run began here, and did not end here, it was killed.
+        begun = outbox.spool(conn_id).run(run_id)
+        missing += [conn_id] if begun.is_open or (state == CLEARED and not begun.has_ended) else []
+    elif by_provider and is_active():
+        missing.append("")
     if missing:
-        yield DagRunEnd(dag_run.dag_id, dag_run.run_id, tuple(dict.fromkeys(missing)))
+        yield DagRunEnd(dag_run.dag_id, dag_run.run_id, tuple(dict.fromkeys(missing)), clear_number, state)
 
 
-def _run_id(dag_run: Any) -> str:
+def _clear_number(dag_run: Any) -> int:
+    return int(getattr(dag_run, "clear_number", 0))
+
+
+def _run_id(dag_run: Any, clear_number: int) -> str:
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 
     return str(
         OpenLineageAdapter.build_dag_run_id(
             dag_id=dag_run.dag_id,
             logical_date=dag_run.logical_date or dag_run.run_after,
-            clear_number=getattr(dag_run, "clear_number", 0),
+            clear_number=clear_number,
         )
     )
 

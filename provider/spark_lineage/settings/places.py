@@ -14,6 +14,8 @@ from spark_lineage.naming.options import DEFAULT_NAMING, Naming, naming_from
 from spark_lineage.secrets.registered_secrets import use_patterns
 from spark_lineage.settings import SECTION, SettingError, Settings
 
+# Whoever edits connections needs no other rights, and what these name is run, or written to.
+_CODE = frozenset({"lineage_listeners", "ndjson_listener_path", "openlineage_jar", "resolvers"})
 DEFAULT_JAR = "io.openlineage:openlineage-spark_{scala}:1.53.0"
 
 
@@ -31,14 +33,19 @@ class Places:
 
     @classmethod
     def of(cls, conn_id: str, arguments: Mapping[str, Any]) -> Places:
-        """Read the Spark connection; a missing one is empty, as in the Spark provider. Other errors are Airflow's."""
-        from airflow.providers.common.compat.sdk import AirflowException, BaseHook
+        """Read the Spark connection; a missing one is empty, as in the Spark provider. Other errors are Airflow's.
+
+        Where ``extra_names_code`` of the section is off, its extra is without the keys that name code and files.
+        """
+        from airflow.providers.common.compat.sdk import AirflowException, BaseHook, conf
 
         try:
             connection = BaseHook.get_connection(conn_id)
         except AirflowException:
             return cls(arguments)
         extra, master = connection.extra_dejson, _master(connection)
+        if not conf.getboolean(SECTION, "extra_names_code", fallback=True):
+            extra = {key: value for key, value in extra.items() if key.lower() not in _CODE}
         status = None
         if status_conn_id := extra.get("status_conn_id"):
             with suppress(AirflowException):

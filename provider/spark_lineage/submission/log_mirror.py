@@ -13,7 +13,7 @@ from spark_lineage.launch.directory import local_directory, remote_directory
 from spark_lineage.launch.launch import application_ids
 from spark_lineage.launch.log import Log, error_line
 from spark_lineage.submission.collector import Collector, earliest_of_run
-from spark_lineage.submission.copies import Copies, SourceError, Wanted
+from spark_lineage.submission.copies import Copies, Wanted
 from spark_lineage.submission.history_log import HistoryLog, HistoryLogs
 from spark_lineage.submission.stored_event_log import StoredEventLog, why_unreadable
 
@@ -176,7 +176,7 @@ class LogMirror:
             self._trouble = ""
             return source.pull(is_last=is_last)
         except Exception as error:
-            self._trouble = error_line(error, is_ours=isinstance(error, SourceError))
+            self._trouble = error_line(error)
             text = f"{source.description}: {self._trouble}"
             if text not in self._said:
                 self._said.add(text)

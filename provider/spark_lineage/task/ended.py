@@ -24,6 +24,7 @@ from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status
 from spark_lineage.secrets.redaction import explain_error
 from spark_lineage.submission.declared import add_inlets_and_outlets
+from spark_lineage.task.links import JOB
 from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES
 from spark_lineage.watch.status_monitor import AIRFLOW, SUBMIT
 
@@ -90,7 +91,8 @@ class Ended:
             log.warning("The driver wrote no lineage: it ran without the listener, as is logged above.")
         elif lacking is None:
             has_listener = running.injection is not None and running.has_listener
-            log_lineage(lineage, collector.counts, log, running.launch if has_listener else None)
+            url = running.prepared.links.urls.get(JOB.xcom_key, "")
+            log_lineage(lineage, collector.counts, log, running.launch if has_listener else None, url)
         elif failure is self.error:
             log.warning(str(lacking))
         if failure is not None and failure is not self.error:

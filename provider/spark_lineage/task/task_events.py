@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 
 # The OpenLineage provider sends child runs one after another.
 _CHILDREN_SECONDS = 10.0
-# An XCom is a row of Airflow's database.
-_TAB_BYTES = 48_000
 
 
 class TaskEvents:
@@ -213,7 +210,7 @@ class TaskEvents:
             if content is None or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
                 return
             if (tab := add_ons.part("tab")) is not None:
-                view = tab.compact(json.loads(content), _TAB_BYTES, why=redact(why))
+                view = tab.of_event(content, why=redact(why))
                 XCOMS.use(lambda: self._context["ti"].xcom_push(key=tab.XCOM_KEY, value=view))
 
     def _keep_end(self, content: bytes | None) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 # The key of the XCom that holds it, which `lineage.js` reads.
 XCOM_KEY = "spark_lineage"
+# An XCom is a row of Airflow's database.
+LIMIT_BYTES = 48_000
 _VERSION = 1
 _TEXT_LENGTH, _SHORT_LENGTH = 2000, 200
 # Of each list of details, where there is no room for all.
@@ -21,6 +23,11 @@ _SAID_BYTES = 200
 _DETAILS = ("timeline", "changes", "unknown", "unread")
 _COLUMNS = {"lineage": "column lineage", "whole": "column lineage", "columns": "columns"}
 _DATASETS = ("outputs", "attempted", "inputs")
+
+
+def of_event(content: bytes, *, why: str = "") -> dict[str, Any]:
+    """Return the XCom of an event, by its JSON."""
+    return compact(json.loads(content), LIMIT_BYTES, why=why)
 
 
 def compact(event: Mapping[str, Any], limit_bytes: int, *, why: str = "") -> dict[str, Any]:
@@ -109,8 +116,12 @@ def _lineage(one: Mapping[str, Any], inputs: Mapping[tuple[str, str], int]) -> d
     return {
         "lineage": _known(by_column),
         "whole": sources(facet.get("dataset")),
-        "writes": [" ".join(each[key] for key in ("operation", "mode") if key in each) for each in writes],
+        "writes": [_write(each["operation"], each.get("mode", "")) for each in writes],
     }
+
+
+def _write(operation: str, mode: str) -> str:
+    return operation if mode.upper() in ("", operation.upper()) else f"{operation} {mode}"
 
 
 def _how(field: Mapping[str, Any]) -> str:

@@ -253,10 +253,17 @@ function Task(props) {
       "worker was lost, or its state was set by hand. This is what was known before."),
     view.error && h("pre", { className: "note error", tabIndex: 0, "aria-label": "Error" }, view.error),
     notes(view).map((text) => h("p", { key: text, className: "note" }, text)),
-    isEmpty ? h("p", null, view.why || "Spark reported no dataset: the job read and wrote nothing that leaves a trace.")
+    isEmpty ? h("p", null, view.why || NOTHING[view.state])
       : h(TaskGraph, { view, title: props.taskId }),
     h(Changes, { view }), h(Timeline, { view }), h(Runs, { ...props, isRunning }));
 }
+
+const NOTHING = {
+  COMPLETE: "Spark reported no dataset: the job read and wrote nothing that leaves a trace.",
+  FAIL: "Nothing is known of what the job read and wrote before it failed.",
+  ABORT: "Nothing is known of what the job read and wrote before it was killed.",
+  RUNNING: "Nothing is known yet of what the job reads and writes.",
+};
 
 function restsOn(view) {
   const names = { listener: "the OpenLineage listener", event_log: "the event log", driver_ui: "the driver's UI" };
@@ -358,7 +365,7 @@ function Dataset({ one, column, lit, datasets, showAll }) {
   const count = columnsOf(one).length;
   const names = Object.fromEntries(datasets.map((each) => [each.id, short(each.name)]));
   const columns = count ? many(count, "column") : !one.reason && "its columns are not known";
-  const facts = [amounts(one), one.files !== undefined && many(one.files, "file"), columns, one.change, one.writes?.join(", ")];
+  const facts = [amounts(one), one.files !== undefined && many(one.files, "file"), columns, ...new Set([one.change, ...(one.writes ?? [])])];
   const link = ({ from, column: source, to, target, how }, key) =>
     h("li", { key }, `${names[from]}.${source} → ${names[to]}${target === undefined ? " (all rows)" : `.${target}`} `,
       h("span", { className: "muted" }, how));

@@ -66,3 +66,7 @@ with DAG("stopped", start_date=START, schedule=None):
 with DAG("short", start_date=START, schedule=None):
     spark("well")
     spark("badly", mode="fail")
+
+with DAG("cleared", start_date=START, schedule=None):
+    waiting("quick")
+    waiting("long", "a_414", "a_414")
