@@ -57,7 +57,7 @@ def test_a_task_is_there_from_its_start_and_between_its_datasets_at_its_end(
     assert related(process, "inputs") == {a}
     send(one, event(job, "RUNNING", inputs=[dataset(b)]))
     assert related(atlas.there(APPLICATION, f"{job}@prod"), "inputs") == {a, b}
-    send(one, ended(job, (a, b), (out,)))
+    send(one, ended(job, (a, b), (out,), time="2026-05-02T23:05:00+00:00"))
     process = atlas.there(APPLICATION, f"{job}@prod")
     assert process["attributes"]["state"] == "COMPLETE"
     assert process["attributes"]["startTime"] == attributes["startTime"]
@@ -421,11 +421,47 @@ def graph(atlas: Atlas, job: str) -> dict[str, Any]:
             for key, some in links.items()
         }
         # Nobody can ask over Kafka what was done.
-        own = {*links, "changesDone"}
+        own = {*links, "lastEnd"}
         attributes = {key: value for key, value in entity["attributes"].items() if key not in own}
         found[name] = json.loads(_HASH.sub("@", json.dumps([entity["status"], attributes, shown])).replace(job, "JOB"))
         waiting += [each["guid"] for some in links.values() for each in some]
     return found
+
+
+def test_an_event_that_comes_again_changes_nothing(
+    atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str]
+) -> None:
+    a, b, out = paths
+    one, database = sender(), job.partition(".")[0]
+    tables = {name: dataset(f"{database}.{name}", "x", namespace="hive://ms:9083") for name in ("t", "old", "new", "u")}
+    send(one, event(f"{job}2", "COMPLETE", outputs=[tables["t"], tables["old"]]))
+    where = {"namespace": "hive://ms:9083"}
+    dropped = {"change": "DROP", **where, "name": f"{database}.t", "objectName": f"{database}.t"}
+    names = {"objectName": f"{database}.new", "previousObjectName": f"{database}.old"}
+    renamed = {"change": "RENAME", **where, "name": f"{database}.new", **names}
+    edge = {**where, "name": f"{database}.t", "field": "x", "transformations": [{"type": "DIRECT"}]}
+    lineage = {"fields": {"x": {"inputFields": [edge]}}}
+    inputs = [dataset(a), tables["t"], tables["old"]]
+    outputs = [dataset(out, "x", columnLineage=lineage)]
+    done = changes(dropped, renamed)
+    events = [
+        event(job, "START", inputs=[dataset(b)]),
+        event(job, "RUNNING", inputs=inputs, facets={"sparkLineage_status": {"uiUrl": "http://driver:4040"}}),
+        event(job, "COMPLETE", inputs=inputs, outputs=outputs, facets=done),
+        event(job, "START", day="2026-05-03"),
+        event(job, "RUNNING", inputs=[dataset(b)], day="2026-05-03"),
+        event(job, "FAIL", inputs=[dataset(b)], outputs=[tables["u"]], day="2026-05-03"),
+    ]
+    for number, each in enumerate(events, 1):
+        send(one, each)
+        before = graph(atlas, job)
+        send(one, *events[:number])
+        assert graph(atlas, job) == before
+        is_there = number < 3
+        assert (atlas.entity("hive_table", f"{database}.t@primary") is not None) == is_there
+        assert (atlas.entity("hive_table", f"{database}.old@primary") is not None) == is_there
+    assert related(atlas.there(APPLICATION, f"{job}@prod"), "inputs") == {a, b, "new"}
+    assert not atlas.there(APPLICATION, f"{job}@prod")["attributes"]["changesDone"]
 
 
 def test_notifications_leave_the_same_as_rest(atlas: Atlas, sender: Sender, job: str) -> None:
@@ -442,13 +478,14 @@ def test_notifications_leave_the_same_as_rest(atlas: Atlas, sender: Sender, job:
         first, second = (dataset(f"{database}.{name}", "x", namespace="hive://ms:9083") for name in "tu")
         names = {"previousObjectName": f"{database}.t", "objectName": f"{database}.u"}
         renamed = changes({"change": "RENAME", "namespace": "hive://ms:9083", "name": f"{database}.u", **names})
+        last: dict[str, Any] = {"facets": renamed, "try_number": 2, "time": "2026-05-02T23:30:00+00:00"}
         send(
             one,
             event(own, "START", inputs=[dataset(a)]),
             event(own, "RUNNING", inputs=[dataset(a), dataset(b)]),
             event(own, "COMPLETE", inputs=[dataset(a, "y"), dataset(b)], outputs=[*outputs, first]),
             event(own, "START", inputs=[dataset(a), dataset(b)]),
-            event(own, "COMPLETE", inputs=[dataset(a, "y")], outputs=[*outputs, second], facets=renamed, try_number=2),
+            event(own, "COMPLETE", inputs=[dataset(a, "y")], outputs=[*outputs, second], **last),
         )
         atlas.wait(lambda name=f"{own}@prod": atlas.there(APPLICATION, name)["attributes"]["tryNumber"] == 2)
         graphs.append(json.loads(json.dumps(graph(atlas, own)).replace(database, "DAG")))

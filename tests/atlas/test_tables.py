@@ -196,9 +196,27 @@ def test_a_database_is_dropped_with_its_tables(atlas: Atlas, sender: Sender, job
     drop = {"change": "DROP", "objectType": "DATABASE", "objectName": database, "name": database}
     facets = changes({**drop, "namespace": "spark_catalog", "catalog": "spark_catalog"})
     end = event(job, "COMPLETE", inputs=[dataset("in", namespace="hive://ms:9083")], facets=facets)
-    send(one, end)
-    assert [atlas.status(each) for each in guids] == ["DELETED"] * 2
-    assert atlas.entity("hive_db", f"{database}@primary") is None
+    for _ in range(2):
+        send(one, end)
+        assert [atlas.status(each) for each in guids] == ["DELETED"] * 2
+        assert atlas.entity("hive_db", f"{database}@primary") is None
+
+
+def test_a_database_that_is_made_anew_has_its_new_tables_alone(atlas: Atlas, sender: Sender, job: str) -> None:
+    database = job.partition(".")[0]
+    one = sender(**{"hostnamePattern.East": "ms"})
+    send(one, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t", "x"), hive(job, "u", "x")]))
+    guids = [
+        atlas.there(*each)["guid"] for each in (("hive_table", f"{database}.t@East"), ("hive_db", f"{database}@East"))
+    ]
+    where = {"objectType": "DATABASE", "objectName": database, "name": database, "namespace": "spark_catalog"}
+    both = changes({"change": "DROP", **where}, {"change": "CREATE", **where})
+    end = event(job, "COMPLETE", inputs=[hive(job, "t", "x")], outputs=[hive(job, "u", "x")], facets=both)
+    for _ in range(2):
+        send(one, end)
+        assert [atlas.status(each) for each in guids] == ["DELETED", "ACTIVE"]
+        assert atlas.entity("hive_table", f"{database}.t@East") is None
+        assert atlas.there("hive_table", f"{database}.u@East")["status"] == "ACTIVE"
 
 
 @pytest.mark.parametrize(("namespace", "kind", "base"), [

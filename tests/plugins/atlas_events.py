@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import requests
@@ -16,6 +18,8 @@ from spark_lineage.atlas.sender import AtlasSender
 from spark_lineage.deliver.spool import Outgoing
 
 Json = Mapping[str, Any]
+# Milliseconds: no two events happen at once.
+_LATER = itertools.count()
 
 
 @dataclass
@@ -125,7 +129,7 @@ def event(job: str, event_type: str, **more: Any) -> dict[str, Any]:
     }
     return {
         "eventType": event_type,
-        "eventTime": more.get("time", f"{day}T23:05:00+00:00"),
+        "eventTime": more.get("time") or _time(day),
         "producer": "https://example.com",
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
         "run": {"runId": str(uuid.uuid4()), "facets": {"airflow": airflow, **more.get("facets", {})}},
@@ -133,6 +137,10 @@ def event(job: str, event_type: str, **more: Any) -> dict[str, Any]:
         "inputs": list(inputs),
         "outputs": list(outputs),
     }
+
+
+def _time(day: str) -> str:
+    return (datetime.fromisoformat(f"{day}T23:05:00+00:00") + timedelta(milliseconds=next(_LATER))).isoformat()
 
 
 def changes(*each: Json) -> dict[str, Any]:

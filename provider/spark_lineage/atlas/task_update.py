@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -15,7 +14,6 @@ from spark_lineage.naming.identity import DatasetName
 
 # A run may begin so long after its interval, and still be the newest.
 _USUAL_DELAY = timedelta(days=1)
-_LATE_SECONDS = 600
 _HASH_LENGTH = 16
 _NAMES = {"START": "RUNNING"}
 Json = Mapping[str, Any]
@@ -42,8 +40,9 @@ class TaskUpdate:
     ``change_id`` is of this event alone, and ``time`` is when it happened, in milliseconds. ``is_whole``: its datasets
     are all that the task has, and others leave the process. ``is_old``: it is a run of an earlier time, such as a
     backfill's. ``paths`` has the inputs of each output. ``renamed`` has tables and columns in order, ``dropped`` those
-    that are gone. ``remade`` has tables that were made anew, and all of their columns; ``retyped`` are columns of a new
-    type.
+    that are gone, and ``emptied`` the databases that were dropped, if only to be made anew. Nothing that is gone is
+    among the inputs, and what was renamed has its new name there. ``remade`` has tables that were made anew, and all of
+    their columns; ``retyped`` are columns of a new type.
     """
 
     def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
@@ -56,7 +55,7 @@ class TaskUpdate:
         self.event_type: str = event["eventType"]
         self.change_id = f"{event['run'].get('runId')} {event['eventTime']}"
         self.time = _milliseconds(event["eventTime"]) or 0
-        is_terminal = self.event_type in TERMINAL
+        self.is_terminal = is_terminal = self.event_type in TERMINAL
         self.is_streaming = is_streaming = job_facets["jobType"].get("processingType") == "STREAMING"
         has_evidence = (facets.get("sparkLineage_collection") or {}).get("runs")
         self.is_whole = self.event_type == "COMPLETE" and bool(self._inputs or self._outputs or has_evidence)
@@ -65,24 +64,24 @@ class TaskUpdate:
         self.logical_date = _milliseconds(logical_date)
         self.is_old = self._is_of_the_past(logical_date)
         self.process = Thing(APPLICATION, self._attributes(is_terminal=is_terminal))
-        self.inputs, self.outputs = (_once(map(datasets.thing, side)) for side in (self._inputs, self._outputs))
+        # The changes of catalogs that have happened, as the end of a run names them.
+        made = (facets.get("sparkLineage_catalogChanges") or {}).get("changes") or () if is_terminal else ()
+        self._made = [each for each in made if not each.get("isIgnored")]
+        self.outputs = _once(map(datasets.thing, self._outputs))
+        columns = (datasets.thing(each).column(name, "") for each in self._outputs for name in _types(each))
+        self._kept = {each.key for each in (*self.outputs, *columns)}
+        changes, self.remade = tuple(self._changes()), tuple(self._remade())
+        self.renamed = tuple(each for each in changes if isinstance(each, Renaming))
+        self.dropped = _once(each for each in changes if isinstance(each, Thing))
+        self.emptied = _once(self._emptied())
+        self._moved = self._all_moved()
+        self.retyped = {*self._retyped(), *(column.key for _, columns in self.remade for column in columns)}
+        self.inputs = self._there(self._inputs)
         # Half a way would be another one.
         self.paths = tuple(self._paths()) if is_terminal or is_streaming else ()
         described = (*self._inputs, *self._outputs) if is_terminal else ()
         self.schemas = tuple(column for each in described for column in self._schema(each))
         self.columns = tuple(self._columns()) if is_terminal else ()
-        # The changes of catalogs that have happened, as the end of a run names them.
-        made = (facets.get("sparkLineage_catalogChanges") or {}).get("changes") or () if is_terminal else ()
-        self._made = [each for each in made if not each.get("isIgnored")]
-        changes, self.remade = tuple(self._changes()), tuple(self._remade())
-        self.renamed = tuple(each for each in changes if isinstance(each, Renaming))
-        self.dropped = _once(each for each in changes if isinstance(each, Thing))
-        self.retyped = {*self._retyped(), *(column.key for _, columns in self.remade for column in columns)}
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it waited so long that a later event may be there already."""
-        return self.time < (time.time() - _LATE_SECONDS) * 1000
 
     def path(self, inputs: Sequence[Thing], output: Thing) -> Thing:
         """Return the process of one way through the task."""
@@ -150,12 +149,12 @@ class TaskUpdate:
         for output in self._outputs:
             # Without an entry of its own, every input may feed it.
             inputs = fed_by.get((output["namespace"], output["name"]), () if entries else self._inputs)
-            yield _once(map(self._named, inputs)), self._named(output)
+            yield self._there(inputs), self._named(output)
 
     def _schema(self, dataset: Json) -> Iterator[Thing]:
-        thing = self._datasets.thing(dataset)
-        if thing.column_owner == "table":
-            yield from (thing.column(name, kind) for name, kind in _types(dataset).items())
+        for thing in self._there([dataset]):
+            if thing.column_owner == "table":
+                yield from (thing.column(name, kind) for name, kind in _types(dataset).items())
 
     def _columns(self) -> Iterator[ColumnEdges]:
         for output in self._outputs:
@@ -163,12 +162,40 @@ class TaskUpdate:
             types, thing = _types(output), self._datasets.thing(output)
             for column, edges in fields.items():
                 direct = [each for each in edges.get("inputFields") or () if _is_direct(each)]
-                if sources := _once(map(self._column, direct)):
+                if sources := _once(column for each in direct for column in self._column(each)):
                     yield ColumnEdges(thing.column(column, types.get(column, "")), sources, _expression(direct))
 
-    def _column(self, edge: Json) -> Thing:
+    def _column(self, edge: Json) -> Iterator[Thing]:
         types = _types(self._by_name.get((edge["namespace"], edge["name"]), {}))
-        return self._named(edge).column(edge["field"], types.get(edge["field"], ""))
+        for table in self._there([edge]):
+            column = self._now(table.column(edge["field"], types.get(edge["field"], "")))
+            yield from [column] if column is not None else ()
+
+    def _there(self, names: Iterable[Json]) -> tuple[Thing, ...]:
+        """Return the datasets of these names that are there at the end."""
+        return _once(now for each in names if (now := self._now(self._named(each))) is not None)
+
+    def _now(self, thing: Thing) -> Thing | None:
+        """Return what a thing is called at the end, None for one that is gone."""
+        now: Thing | None = thing
+        while now is not None and now.key in self._moved:
+            now = self._moved[now.key]
+        emptied = {each.key for each in self.emptied}
+        for above in now.all() if now is not None else ():
+            if above.key in self._kept:
+                break
+            if above.key in emptied or self._moved.get(above.key, above) is None:
+                return None
+        return now
+
+    def _all_moved(self) -> Mapping[tuple[str, str], Thing | None]:
+        """Return under which name each thing is there at the end, by its key before; None for one that is gone."""
+        moved: dict[tuple[str, str], Thing | None] = {}
+        for each in self.renamed:
+            moved.pop(each.new.key, None)
+            moved[each.old.key] = each.new
+        moved |= {each.key: None for each in self.dropped}
+        return {key: now for key, now in moved.items() if key not in self._kept}
 
     def _retyped(self) -> Iterator[tuple[str, str]]:
         """Return the keys of the columns that have a new type, or a new name."""
@@ -181,8 +208,6 @@ class TaskUpdate:
         """Return what was dropped and is not there at the end, and what was renamed, with both names."""
         changes = self._made
         last = {each["objectName"]: each for each in changes}
-        columns = (self._datasets.thing(each).column(name, "") for each in self._outputs for name in _types(each))
-        kept = {each.key for each in (*map(self._datasets.thing, self._outputs), *columns)}
         for place, each in enumerate(changes):
             name, before = each["objectName"], changes[:place]
             if each["change"] == "RENAME":
@@ -194,15 +219,22 @@ class TaskUpdate:
                 is_anew = _has(before, "DROP", name) and _has(before, "CREATE", previous)
                 yield old if is_anew else Renaming(old, new)
             elif each["change"] == "DROP" and last[name] is each:
-                yield from (one for one in self._dropped(each, name) if one.key not in kept)
+                yield from (one for one in self._dropped(each, name) if one.key not in self._kept)
             elif each["change"] == "ALTER":
                 found = _altered(self._named(each), each.get("columns") or ())
-                yield from (one for one in found if isinstance(one, Renaming) or one.key not in kept)
+                yield from (one for one in found if isinstance(one, Renaming) or one.key not in self._kept)
+
+    def _emptied(self) -> Iterator[Thing]:
+        for each in self._made:
+            if (each["change"], each["objectType"]) == ("DROP", "DATABASE"):
+                yield from self._dropped(each, each["objectName"])
 
     def _dropped(self, change: Json, name: str) -> Iterator[Thing]:
         if change["objectType"] == "DATABASE":
             if self._is_hives(change):
-                yield self._datasets.table(f"{name}.", DatasetName(change["namespace"], name)).within["db"]
+                # A database has no host: those of its tables know the cluster.
+                like = next((each for each in self._by_name.values() if _is_in_hive(each)), change)
+                yield self._datasets.table(f"{name}.", DatasetName(like["namespace"], name)).within["db"]
             return
         if (table := self._object(change, name)) is not None and table.type == "hive_table":
             yield table

@@ -14,7 +14,7 @@ DATASET = "spark_dataset"
 COLUMN = "spark_dataset_column"
 COLUMN_LINEAGE = "spark_application_column_lineage"
 SERVICE = "spark"
-VERSION = "1.2"
+VERSION = "1.3"
 """To be raised whenever a definition changes: types of an older version are updated."""
 
 Definition = Mapping[str, Any]
@@ -60,7 +60,7 @@ DEFINITIONS: Definitions = {
                 "string", "jobNamespace", "dagId", "taskId", "runId", "applicationId", "state", "error", "changesDone"
             ),
             _attributes("string", "uiUrl", "historyUrl", "logsUrl"),
-            _attributes("date", "logicalDate", "startTime", "endTime"),
+            _attributes("date", "logicalDate", "startTime", "endTime", "lastEnd"),
             _attributes("int", "tryNumber"),
         ),
         _entity(PATH, "Process", "The way of data through a task to one of its outputs"),
