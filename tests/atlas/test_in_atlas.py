@@ -478,12 +478,14 @@ def test_notifications_leave_the_same_as_rest(atlas: Atlas, sender: Sender, job:
         first, second = (dataset(f"{database}.{name}", "x", namespace="hive://ms:9083") for name in "tu")
         names = {"previousObjectName": f"{database}.t", "objectName": f"{database}.u"}
         renamed = changes({"change": "RENAME", "namespace": "hive://ms:9083", "name": f"{database}.u", **names})
+        where = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
+        made = changes({"change": "CREATE", **where})
         last: dict[str, Any] = {"facets": renamed, "try_number": 2, "time": "2026-05-02T23:30:00+00:00"}
         send(
             one,
             event(own, "START", inputs=[dataset(a)]),
             event(own, "RUNNING", inputs=[dataset(a), dataset(b)]),
-            event(own, "COMPLETE", inputs=[dataset(a, "y"), dataset(b)], outputs=[*outputs, first]),
+            event(own, "COMPLETE", inputs=[dataset(a, "y"), dataset(b)], outputs=[*outputs, first], facets=made),
             event(own, "START", inputs=[dataset(a), dataset(b)]),
             event(own, "COMPLETE", inputs=[dataset(a, "y")], outputs=[*outputs, second], **last),
         )

@@ -28,7 +28,7 @@ _FILE = re.compile(r".*[^/]\.[A-Za-z][A-Za-z0-9]{0,7}")
 # The type of a table's columns, and their attribute for it.
 _COLUMNS_OF = {"hive_table": ("hive_column", "table"), "rdbms_table": ("rdbms_column", "table")}
 COLUMNS = frozenset({COLUMN, "hive_column", "rdbms_column"})
-_LAYERS = frozenset({"iceberg", "delta", "hudi", "paimon"})
+LAYERS = frozenset({"iceberg", "delta", "hudi", "paimon"})
 _RELATIONAL = frozenset({"postgres", "mysql", "mariadb", "oracle", "sqlserver", "db2", "oceanbase", "teradata",
     "redshift", "crate", "snowflake", "trino", "clickhouse"})  # fmt: skip
 # Hive's words for what Spark's schemas call otherwise: its own hook has written them, and they stay.
@@ -74,11 +74,6 @@ class Thing:
     def columns_name(self) -> str:
         """The attribute in which it has its columns."""
         return "sparkColumns" if self.column_type == COLUMN else "columns"
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether it has what its type demands: a column of Hive needs a type, also where it is in Atlas already."""
-        return self.type != "hive_column" or "type" in self.attributes
 
     @property
     def key(self) -> tuple[str, str]:
@@ -204,6 +199,12 @@ _KINDS: Mapping[str, Callable[[_Place], Thing]] = {
 }
 
 
+def layer_of(facets: Mapping[str, Any]) -> str:
+    """Return the table format of a dataset, in lower case; empty where its facets name none."""
+    storage, catalog = (facets.get(name) or {} for name in ("storage", "catalog"))
+    return str(storage.get("storageLayer") or catalog.get("framework") or "").lower()
+
+
 class Datasets:
     """Says what datasets are in Atlas.
 
@@ -232,11 +233,10 @@ class Datasets:
         if hive is not None:
             return _hive(hive)
         place = names[0]
-        storage = facets.get("storage") or {}
-        layer = str(storage.get("storageLayer") or (facets.get("catalog") or {}).get("framework") or "").lower()
+        layer = layer_of(facets)
         kind = dataset_type(place.name, layer)
         scheme = place.name.namespace.partition(":")[0]
-        if layer in _LAYERS or kind == "table" or scheme not in _KINDS:
+        if layer in LAYERS or kind == "table" or scheme not in _KINDS:
             return self._other(place, layer or kind or "")
         return _KINDS[scheme](place)
 

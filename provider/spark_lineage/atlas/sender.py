@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.atlas.datasets import COLUMNS, Thing
-from spark_lineage.atlas.entities import ENDS, Known, entities_of, process_of
+from spark_lineage.atlas.entities import ENDS, PARTITION_KEYS, Known, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.over_kafka import OverKafka
 from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
@@ -253,27 +253,33 @@ def _is_listed(
 
 
 def _known(there: _There, update: TaskUpdate) -> Known:
-    """Return the attributes that stay as they are in Atlas, of what is there and of its columns."""
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for owner in there.values():
+    """Return what stays as it is in Atlas, of what is there and of its columns."""
+    known = Known({}, set(), set())
+    for table, owner in there.items():
+        keys = _links(owner, PARTITION_KEYS)
         for each in (owner, *owner["referred"]):
             key = (each["typeName"], each["attributes"]["qualifiedName"])
-            names = {name for name, value in each["attributes"].items() if isinstance(value, str) and value}
-            if key not in update.retyped:
-                found[key] = {name: each["attributes"][name] for name in names - _OURS}
-    return found
+            names = {name for name, value in each["attributes"].items() if isinstance(value, str | int) and value}
+            is_new = key[0] in COLUMNS and key in update.made
+            known.attributes[key] = {} if is_new else {name: each["attributes"][name] for name in names - _OURS}
+            if key[0] == "hive_column":
+                known.tables.add(table)
+            if each["guid"] in keys:
+                known.partition_keys.add(key)
+    return known
 
 
 def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing]) -> list[str]:
     """Return the GUIDs of the columns that Atlas has besides these."""
     names = {each.attributes["name"] for each in columns}
-    return [each["guid"] for each in _related(there, table.columns_name) if each.get("displayText") not in names]
+    present = (*_related(there, table.columns_name), *_related(there, PARTITION_KEYS))
+    return [each["guid"] for each in present if each.get("displayText") not in names]
 
 
 def _resolved(value: Any, guids: Mapping[str, str]) -> Any:
     """Return a value with the guids that Atlas gave, without references to what it has refused."""
     if isinstance(value, dict):
-        if value.keys() == {"typeName", "guid"}:
+        if "guid" in value and "attributes" not in value:
             found = guids.get(value["guid"], "")
             return {**value, "guid": found} if found else None
         resolved = {key: _resolved(each, guids) for key, each in value.items()}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any, NamedTuple
 
-from spark_lineage.atlas.datasets import Datasets, Thing
+from spark_lineage.atlas.datasets import LAYERS, Datasets, Thing, layer_of
 from spark_lineage.atlas.types import APPLICATION, COLUMN_LINEAGE, PATH
 from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.naming.identity import DatasetName
@@ -42,7 +44,8 @@ class TaskUpdate:
     backfill's. ``paths`` has the inputs of each output. ``renamed`` has tables and columns in order, ``dropped`` those
     that are gone, and ``emptied`` the databases that were dropped, if only to be made anew. Nothing that is gone is
     among the inputs, and what was renamed has its new name there. ``remade`` has tables that were made anew, and all of
-    their columns; ``retyped`` are columns of a new type.
+    their columns, ``made`` the attributes of the tables of Hive among them, of their columns and of altered ones, and
+    ``storages`` where those tables lie. ``partition_keys`` are columns, too.
     """
 
     def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
@@ -70,17 +73,18 @@ class TaskUpdate:
         self.outputs = _once(map(datasets.thing, self._outputs))
         columns = (datasets.thing(each).column(name, "") for each in self._outputs for name in _types(each))
         self._kept = {each.key for each in (*self.outputs, *columns)}
+        self.partition_keys: set[tuple[str, str]] = set()
+        self.made: dict[tuple[str, str], Mapping[str, Any]] = {each.key: each.attributes for each in self._altered()}
+        self.storages: list[Thing] = []
         changes, self.remade = tuple(self._changes()), tuple(self._remade())
         self.renamed = tuple(each for each in changes if isinstance(each, Renaming))
         self.dropped = _once(each for each in changes if isinstance(each, Thing))
         self.emptied = _once(self._emptied())
         self._moved = self._all_moved()
-        self.retyped = {*self._retyped(), *(column.key for _, columns in self.remade for column in columns)}
         self.inputs = self._there(self._inputs)
         # Half a way would be another one.
         self.paths = tuple(self._paths()) if is_terminal or is_streaming else ()
-        described = (*self._inputs, *self._outputs) if is_terminal else ()
-        self.schemas = tuple(column for each in described for column in self._schema(each))
+        self.schemas = tuple(column for each in self._outputs for column in self._schema(each)) if is_terminal else ()
         self.columns = tuple(self._columns()) if is_terminal else ()
 
     def path(self, inputs: Sequence[Thing], output: Thing) -> Thing:
@@ -152,9 +156,9 @@ class TaskUpdate:
             yield self._there(inputs), self._named(output)
 
     def _schema(self, dataset: Json) -> Iterator[Thing]:
-        for thing in self._there([dataset]):
-            if thing.column_owner == "table":
-                yield from (thing.column(name, kind) for name, kind in _types(dataset).items())
+        thing = self._datasets.thing(dataset)
+        if thing.column_owner == "table":
+            yield from (thing.column(name, kind) for name, kind in _types(dataset).items())
 
     def _columns(self) -> Iterator[ColumnEdges]:
         for output in self._outputs:
@@ -197,12 +201,12 @@ class TaskUpdate:
         moved |= {each.key: None for each in self.dropped}
         return {key: now for key, now in moved.items() if key not in self._kept}
 
-    def _retyped(self) -> Iterator[tuple[str, str]]:
-        """Return the keys of the columns that have a new type, or a new name."""
+    def _altered(self) -> Iterator[Thing]:
+        """Return the columns that are new, or have a new type or a new name."""
         for change in self._made:
             for each in change.get("columns") or () if change["change"] == "ALTER" else ():
                 if new := each.get("new"):
-                    yield self._named(change).column(new["name"], "").key
+                    yield _described(self._named(change), new)
 
     def _changes(self) -> Iterator[Thing | Renaming]:
         """Return what was dropped and is not there at the end, and what was renamed, with both names."""
@@ -244,14 +248,42 @@ class TaskUpdate:
     def _remade(self) -> Iterator[tuple[Thing, tuple[Thing, ...]]]:
         found: dict[str, Json] = {}
         for each in self._made:
-            is_renamed = each["change"] == "RENAME" and found.pop(str(each.get("previousObjectName")), None) is not None
-            if is_renamed or (each["change"] in ("CREATE", "OVERWRITE") and each.get("isCertain", True)):
-                found[each["objectName"]] = each
+            before = found.pop(str(each.get("previousObjectName")), None) if each["change"] == "RENAME" else None
+            if each["change"] in ("CREATE", "OVERWRITE") and each.get("isCertain", True):
+                before = found.get(each["objectName"], {})
+            if before is not None:
+                found[each["objectName"]] = {**before, **each}
         for each in found.values():
             dataset = self._by_name.get((each["namespace"], each["name"]), {})
-            if types := _types(dataset):
+            if fields := _fields(dataset):
                 thing = self._datasets.thing(dataset)
-                yield thing, tuple(thing.column(name, kind) for name, kind in types.items())
+                columns = [_described(thing, column) for column in fields]
+                self.made |= {column.key: column.attributes for column in columns}
+                if thing.type == "hive_table":
+                    self._make(thing, each, columns, dataset)
+                yield thing, tuple(columns)
+
+    def _make(self, table: Thing, change: Json, columns: Sequence[Thing], dataset: Json) -> None:
+        """Note what Hive's hook would write of a table, its columns and its files."""
+        # Formats that have a catalog of their own keep their keys there.
+        is_hives = layer_of(dataset.get("facets") or {}) not in LAYERS
+        keys = {str(each).lower() for each in change.get("partitionedBy") or () if is_hives}
+        self.partition_keys |= {each.key for each in columns if each.attributes["name"] in keys}
+        places = count(), count()
+        for each in columns:
+            self.made[each.key] = {**each.attributes, "position": next(places[each.key in self.partition_keys])}
+        known = {
+            "comment": (change.get("properties") or {}).get("comment"),
+            "createTime": _milliseconds(change.get("time")),
+            "owner": self.process.attributes.get("owner"),
+        }
+        namespace, name = str(dataset["namespace"]), str(dataset["name"])
+        if not namespace.startswith("hive:"):
+            known["tableType"] = "MANAGED_TABLE" if _is_managed(name, change["objectName"]) else "EXTERNAL_TABLE"
+            location = f"{namespace}{':' if namespace == 'file' else '' if name.startswith('/') else '/'}{name}"
+            storage = {"qualifiedName": f"{table.qualified_name}_storage", "location": location, "compressed": False}
+            self.storages.append(Thing("hive_storagedesc", storage, {"table": table}))
+        self.made[table.key] = {key: value for key, value in known.items() if value}
 
     def _object(self, change: Json, name: str) -> Thing | None:
         """Return the table of this name, or old name, in a catalog; None where its place in Atlas is not known."""
@@ -323,9 +355,18 @@ def _expression(edges: Iterable[Json]) -> str:
     return ", ".join(sorted(said))
 
 
+def _described(table: Thing, field: Json) -> Thing:
+    """Return a column of a table with the comment that an event has of it."""
+    column, comment = table.column(str(field["name"]), _type(field)), field.get("description")
+    return replace(column, attributes={**column.attributes, "comment": str(comment)}) if comment else column
+
+
+def _fields(dataset: Json) -> Sequence[Json]:
+    return ((dataset.get("facets") or {}).get("schema") or {}).get("fields") or ()
+
+
 def _types(dataset: Json) -> dict[str, str]:
-    fields = ((dataset.get("facets") or {}).get("schema") or {}).get("fields") or ()
-    return {str(each["name"]): _type(each) for each in fields}
+    return {str(each["name"]): _type(each) for each in _fields(dataset)}
 
 
 def _type(column: Json) -> str:
