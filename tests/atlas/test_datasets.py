@@ -51,6 +51,9 @@ def keys(thing: Thing) -> list[tuple[str, str]]:
         (("hive://ms:9083", "orders"), "hive_table", "default.orders@corp"),
         (("hbase://zk1,zk2", "ns:t"), "hbase_table", "ns:t@corp"),
         (("hbase://zk1", "t"), "hbase_table", "default:t@corp"),
+        (("hive2://hs2:10000", "Sales.Orders"), "hive_table", "sales.orders@corp"),
+        (("jdbc:hive2://hs2:10000/sales;ssl=true", "orders"), "hive_table", "sales.orders@corp"),
+        (("jdbc:hive2://hs2:10000/sales", "web.orders"), "hive_table", "web.orders@corp"),
         (("postgres://db:5432", "shop.public.t"), "rdbms_table", "postgres://db:5432/shop.public.t@corp"),
         (("bigquery", "p.d.t"), "spark_dataset", "bigquery/p.d.t@corp"),
         (("gs://b", "x/y"), "spark_dataset", "gs://b/x/y@corp"),
@@ -95,6 +98,29 @@ def test_a_table_of_hive_is_one_by_its_name_its_path_and_a_symlink() -> None:
     assert named(dataset("hdfs://nn:8020", "/warehouse/t"), warehouses=warehouses) == ("hive_table", "default.t@corp")
     deeper = dataset("hdfs://nn:8020", "/warehouse/sales.db/orders/extra")
     assert named(deeper, warehouses=warehouses)[0] == "hdfs_path"
+
+
+@pytest.mark.parametrize("host", ["nn1-e:8020", "Prod_East"])
+def test_a_warehouse_and_a_cluster_go_together(host: str) -> None:
+    """Whether the clusters are those of the connection alone, or were those of the event, too."""
+    things = Datasets(naming_from(CLUSTERS), "corp", ["hdfs://nn1-e:8020/warehouse"])
+    table = things.thing(dataset(f"hdfs://{host}", "/warehouse/sales.db/orders"))
+    assert table.key == ("hive_table", "sales.orders@Prod_East")
+    path = things.thing(dataset(f"hdfs://{host}", "/in/orders"))
+    assert path.key == ("hdfs_path", "hdfs://nn1-e:8020/in/orders@Prod_East")
+    assert path.attributes["path"] == "hdfs://nn1-e:8020/in/orders"
+
+
+def test_entities_above_have_what_hooks_write() -> None:
+    thing = Datasets(naming_from({})).thing
+    assert thing(dataset("hbase://zk1", "NS:T")).within["namespace"].key == ("hbase_namespace", "ns@primary")
+    for given, located in (
+        ("postgres://db:5432", {"hostname": "db", "port": 5432}),
+        ("snowflake://org-account", {"hostname": "org-account"}),
+    ):
+        instance = thing(dataset(given, "shop.public.t")).within["db"].within["instance"]
+        assert {key: instance.attributes.get(key) for key in located} == located
+        assert ("port" in instance.attributes) == ("port" in located)
 
 
 @pytest.mark.parametrize("layer", ["iceberg", "delta"])

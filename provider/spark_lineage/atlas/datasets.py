@@ -16,7 +16,7 @@ from typing import Any
 from spark_lineage.atlas.types import COLUMN, DATASET
 from spark_lineage.launch.log import Log
 from spark_lineage.naming.identity import DatasetName, dataset_type
-from spark_lineage.naming.options import HostPatterns, Naming
+from spark_lineage.naming.options import DEFAULT_NAMING, HostPatterns, Naming
 
 _log = Log(__name__)
 
@@ -38,6 +38,8 @@ _WORD = re.compile(r"(?<![\w`])(?:byte|short|integer|long)(?![\w`]|\s*:)")
 # Atlas's index takes no more than 32,766 bytes, and repeats a request that has more. A qualified name has to fit a URL.
 _MAX_TEXT = 8_000
 _MAX_NAME = 1_200
+# The metastore, and HiveServer2.
+_HIVE = ("hive://", "hive2://", "jdbc:hive2://")
 _ACCOUNT = ".dfs.core.windows.net"
 
 
@@ -161,15 +163,16 @@ def _kafka(place: _Place) -> Thing:
 
 
 def _hive(place: _Place) -> Thing:
-    # Of a catalog with a name of its own, the last two parts.
-    *_, database, table = (DEFAULT_DATABASE, *place.name.name.lower().split("."))
+    # HiveServer2 has the database in its URL, or in the name. Of a catalog with a name of its own, the last two parts.
+    inside = place.name.namespace.partition("://")[2].partition("/")[2].partition(";")[0] or DEFAULT_DATABASE
+    *_, database, table = f"{inside}.{place.name.name}".lower().split(".")
     above = place.thing("hive_db", database, database, clusterName=place.namespace)
     return place.thing("hive_table", f"{database}.{table}", table, {"db": above})
 
 
 def _hbase(place: _Place) -> Thing:
     space, _, table = place.name.name.rpartition(":")
-    space = space or DEFAULT_DATABASE
+    space = space.lower() or DEFAULT_DATABASE
     above = place.thing("hbase_namespace", space, space, clusterName=place.namespace)
     # In lower case, as HBase's hook writes it.
     return place.thing("hbase_table", f"{space}:{table}".lower(), table, {"namespace": above}, uri=place.authority)
@@ -178,7 +181,9 @@ def _hbase(place: _Place) -> Thing:
 def _relational(place: _Place) -> Thing:
     # No hook writes these. The hosts are in the name: two databases may have a table of one name.
     system = place.name.namespace.partition("://")[0]
-    instance = place.thing("rdbms_instance", place.name.namespace, place.authority, rdbms_type=system)
+    host, _, port = place.authority.rpartition(":") if place.authority[-1:].isdecimal() else (place.authority, "", "")
+    located: dict[str, Any] = {"hostname": host, **({"port": int(port)} if port.isdecimal() else {})}
+    instance = place.thing("rdbms_instance", place.name.namespace, place.authority, rdbms_type=system, **located)
     database, _, table = place.name.name.rpartition(".")
     inside = {"instance": instance}
     above = place.thing("rdbms_db", f"{place.name.namespace}/{database}", database or system, inside)
@@ -211,7 +216,8 @@ class Datasets:
     :param naming: of the section and the connection: its clusters are the namespaces; a resolver that has
         ``atlas_entity(name, namespace)`` says itself what a dataset is: ``{"typeName": …, "attributes": {…}}`` or None
     :param namespace: of what has no host, or one that no pattern knows
-    :param warehouses: directories of Hive's tables: a path that lies in one is the table, as ``db.db/table``
+    :param warehouses: directories of Hive's tables: a path that lies in one is the table, as ``db.db/table``; a path in
+        the same file system is written with the same host, which an event does not have where its naming has clusters
     """
 
     def __init__(self, naming: Naming, namespace: str = DEFAULT_NAMESPACE, warehouses: Sequence[str] = ()) -> None:
@@ -219,7 +225,10 @@ class Datasets:
         resolvers: tuple[Any, ...] = naming.resolvers
         self._analyzers = [each for each in resolvers if callable(getattr(each, "atlas_entity", None))]
         self._namespace = namespace
+        self._name = naming.name
         self._warehouses = [naming.name("", each) for each in warehouses]
+        spelled = (DEFAULT_NAMING.name("", each).namespace for each in warehouses)
+        self._hosts = {each.namespace: host for each, host in zip(self._warehouses, spelled, strict=True)}
         self.has_warehouses = bool(self._warehouses)
 
     def thing(self, dataset: Mapping[str, Any]) -> Thing:
@@ -229,7 +238,7 @@ class Datasets:
         for place in names:
             if (said := self._said(place)) is not None:
                 return said
-        hive = next((each for each in names if each.name.namespace.startswith("hive://")), None)
+        hive = next((each for each in names if each.name.namespace.startswith(_HIVE)), None)
         if hive is not None:
             return _hive(hive)
         place = names[0]
@@ -276,13 +285,15 @@ class Datasets:
             for host in filter(None, hosts.split(","))
             if (cluster := each.cluster_of(host) or each.default)
         }
+        name = DatasetName(self._hosts.get(name.namespace, name.namespace), name.name)
         return _Place(name, ",".join(sorted(found)) or self._namespace)
 
     def _in_warehouse(self, name: DatasetName) -> str | None:
         for warehouse in self._warehouses:
             root = warehouse.name.rstrip("/") + "/"
-            if name.namespace == warehouse.namespace and name.name.startswith(root):
-                match name.name.removeprefix(root).split("/"):
+            resolved = self._name(name.namespace, name.name)
+            if resolved.namespace == warehouse.namespace and resolved.name.startswith(root):
+                match resolved.name.removeprefix(root).split("/"):
                     case [table]:
                         return f"{DEFAULT_DATABASE}.{table}"
                     case [database, table] if database.endswith(".db"):
