@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from atlas_events import Atlas, changes, dataset, event, made_from, related, send
+from atlas_events import Atlas, changes, dataset, event, made_from, related, send, shown
 
 from spark_lineage.atlas.sender import AtlasSender
-from spark_lineage.atlas.types import APPLICATION
+from spark_lineage.atlas.types import TASK
 
 pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
@@ -167,14 +167,14 @@ def test_a_table_of_hives_hook_keeps_its_columns_and_partition_keys(
     given = {"inputs": [table], "outputs": [out]} if side == "inputs" else {"outputs": [table]}
     send(sender(kind=kind), event(job, "COMPLETE", **given))
     name = f"{job}@prod"
-    atlas.wait(lambda: related(atlas.there(APPLICATION, name), side) == {"t"})
+    atlas.wait(lambda: related(atlas.there(TASK, name), side) == {"t"})
 
     def check() -> None:
         there = atlas.there("hive_table", f"{database}.t@primary")
         assert (related(there, "columns"), related(there, "partitionKeys")) == ({"x"}, {"d"})
         assert {each: atlas.there("hive_column", f"{database}.t.{each}@primary")["guid"] for each in "xd"} == before
         if side == "inputs":
-            assert related(atlas.there(APPLICATION, name), "columnLineages") == {f"{job}: x", f"{job}: d"}
+            assert related(atlas.there(TASK, name), "columnLineages") == {f"{shown(job)}: x", f"{shown(job)}: d"}
 
     check()
     hives_hook(atlas, database)
@@ -188,7 +188,7 @@ def test_columns_that_atlas_does_not_have_of_a_table_that_is_read_are_not_made(
     edge = {"namespace": "hive://ms:9083", "name": f"{database}.t", "field": "x"}
     output = dataset(f"/{job}/out", "x", columnLineage={"fields": {"x": {"inputFields": [edge]}}})
     send(sender(), event(job, "COMPLETE", inputs=[hive(job, "t", "x")], outputs=[output]))
-    assert related(atlas.there(APPLICATION, f"{job}@prod"), "inputs") == {"t"}
+    assert related(atlas.there(TASK, f"{job}@prod"), "inputs") == {"t"}
     assert related(atlas.there("hive_table", f"{database}.t@primary"), "columns") == set()
 
 
@@ -207,7 +207,7 @@ def test_a_table_that_spark_makes_is_described_as_by_hives_hook(
     made = {"change": "CREATE", **path, "objectName": f"{database}.t", "time": "2026-05-02T23:01:00+00:00"}
     done = changes({**made, "partitionedBy": ["D"], "properties": {"comment": "of orders"}})
     send(sender(kind=kind), event(job, "COMPLETE", outputs=[output], facets=done))
-    atlas.wait(lambda: related(atlas.there(APPLICATION, f"{job}@prod"), "outputs") == {"t"})
+    atlas.wait(lambda: related(atlas.there(TASK, f"{job}@prod"), "outputs") == {"t"})
     there = atlas.there("hive_table", f"{database}.t@primary")
     assert (related(there, "columns"), related(there, "partitionKeys")) == ({"x", "y"}, {"d"})
     expected = {"comment": "of orders", "createTime": 1_777_762_860_000, "owner": "data-team"}
@@ -405,7 +405,7 @@ def test_a_table_that_is_made_anew_has_its_new_columns_alone(atlas: Atlas, sende
     ignored = changes({"change": "CREATE", **table, "isIgnored": True}, {"change": "DROP", **table, "isIgnored": True})
     send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "a")], facets=ignored, try_number=2))
     made = changes({"change": "OVERWRITE", **table})
-    has_come = lambda number: atlas.there(APPLICATION, f"{job}@prod")["attributes"]["tryNumber"] == number  # noqa: E731
+    has_come = lambda number: atlas.there(TASK, f"{job}@prod")["attributes"]["tryNumber"] == number  # noqa: E731
     atlas.wait(lambda: has_come(2))
     assert related(atlas.there("hive_table", name), "columns") == {"a", "b"}
     send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "b", "c")], facets=made, try_number=3))

@@ -69,12 +69,23 @@ class Atlas:
         said: dict[str, Any] = answer.json()
         return said
 
+    def change(self, kind: str, qualified_name: str, **attributes: Any) -> None:
+        params = {"attr:qualifiedName": qualified_name}
+        body = {"entity": {"typeName": kind, "attributes": attributes}}
+        self.ask("PUT", f"/entity/uniqueAttribute/type/{kind}", params=params, json=body).raise_for_status()
+
     def lineage(self, kind: str, qualified_name: str) -> set[tuple[str, str]]:
         """The names of what leads to what, around an entity."""
         params = {"attr:qualifiedName": qualified_name, "depth": "3", "direction": "BOTH"}
         found = self.ask("GET", f"/lineage/uniqueAttribute/type/{kind}", params=params).json()
         names = {guid: each["attributes"]["qualifiedName"] for guid, each in found["guidEntityMap"].items()}
         return {(names[each["fromEntityId"]], names[each["toEntityId"]]) for each in found["relations"]}
+
+
+def shown(job: str) -> str:
+    """The name of a task on a page."""
+    dag_id, _, task_id = job.partition(".")
+    return f"{task_id} ({dag_id})"
 
 
 def related(entity: Json, name: str) -> set[str]:

@@ -99,8 +99,6 @@ class _OverRest:
     def take(self, update: TaskUpdate) -> None:
         process = self._atlas.entities([update.process]).get(update.process.key, {})
         known = process.get("attributes", {})
-        if process and "dagId" not in known:
-            raise Refused("Atlas does not have the types of this package")
         if _is_known(update, known):
             _log.debug("Atlas has this event of %s, or a later one: it changes nothing.", update.process.qualified_name)
             return

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from spark_lineage.atlas.datasets import LAYERS, Datasets, Thing, layer_of
-from spark_lineage.atlas.types import APPLICATION, COLUMN_LINEAGE, PATH
+from spark_lineage.atlas.types import COLUMN_LINEAGE, DAG, PATH, TASK
 from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.naming.identity import DatasetName
 
@@ -66,7 +66,7 @@ class TaskUpdate:
         logical_date = self._dag_run.get("logical_date") or self._dag_run.get("run_after")
         self.logical_date = _milliseconds(logical_date)
         self.is_old = self._is_of_the_past(logical_date)
-        self.process = Thing(APPLICATION, self._attributes(is_terminal=is_terminal))
+        self.process = self._process(is_terminal=is_terminal)
         # The changes of catalogs that have happened, as the end of a run names them.
         made = (facets.get("sparkLineage_catalogChanges") or {}).get("changes") or () if is_terminal else ()
         self._made = [each for each in made if not each.get("isIgnored")]
@@ -100,8 +100,18 @@ class TaskUpdate:
         ends = "\n".join([*sorted(each.qualified_name for each in inputs), "", output.qualified_name])
         label = hashlib.sha256(ends.encode()).hexdigest()[:_HASH_LENGTH]
         job, _, namespace = self.process.qualified_name.rpartition("@")
-        names = {"qualifiedName": f"{job}:{label}@{namespace}", "name": f"{job}: {output.attributes['name']}"}
+        shown = f"{self.process.attributes['name']}: {output.attributes['name']}"
+        names = {"qualifiedName": f"{job}:{label}@{namespace}", "name": shown}
         return Thing(kind, names | more, {"application": self.process})
+
+    def _process(self, *, is_terminal: bool) -> Thing:
+        """Return the task in its DAG; the words of its name are found, the task first, and not a part of a word."""
+        attributes = self._attributes(is_terminal=is_terminal)
+        dag_id, namespace = attributes["dagId"] or attributes["name"], attributes["jobNamespace"]
+        *groups, task = str(attributes["taskId"] or attributes["name"]).split(".")
+        attributes["name"] = f"{task} ({' '.join((dag_id, *groups))})"
+        names = {"qualifiedName": f"{dag_id}@{namespace}", "name": dag_id, "jobNamespace": namespace, "dagId": dag_id}
+        return Thing(TASK, attributes, {"dag": Thing(DAG, names)})
 
     def _attributes(self, *, is_terminal: bool) -> dict[str, Any]:
         airflow, job = self._facets["airflow"], self._event["job"]
