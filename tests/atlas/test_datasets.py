@@ -100,6 +100,15 @@ def test_a_table_of_hive_is_one_by_its_name_its_path_and_a_symlink() -> None:
     assert named(deeper, warehouses=warehouses)[0] == "hdfs_path"
 
 
+def test_a_local_file_is_that_of_its_host() -> None:
+    things = Datasets(naming_from(CLUSTERS), "corp", ["file:/wh"]).on("kafka1-e")
+    assert things.thing(dataset("file", "/x")).key == ("fs_path", "/x@kafka1-e")
+    assert things.thing(dataset("file://nas", "/x")).key == ("fs_path", "/x@nas")
+    assert things.thing(dataset("file", "/x", storage={"storageLayer": "delta"})).qualified_name == "file/x@kafka1-e"
+    assert things.thing(dataset("file", "/wh/sales.db/orders")).key == ("hive_table", "sales.orders@corp")
+    assert things.thing(dataset("kafka://b:9092", "t")).key == ("kafka_topic", "t@corp")
+
+
 @pytest.mark.parametrize("host", ["nn1-e:8020", "Prod_East"])
 def test_a_warehouse_and_a_cluster_go_together(host: str) -> None:
     """Whether the clusters are those of the connection alone, or were those of the event, too."""

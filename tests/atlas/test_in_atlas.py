@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from atlas_events import Atlas, changes, dataset, event, made_from, related, send, shown
+from atlas_events import Atlas, changes, dataset, driver_on, event, made_from, related, send, shown
 from lineage_backends.atlas_emulator import atlas_emulator
 
 from spark_lineage.atlas.rest import AtlasRest
@@ -84,6 +84,21 @@ def test_a_dag_takes_its_tasks_along(atlas: Atlas, sender: Sender, job: str, pat
     atlas.ask("DELETE", f"/entity/guid/{dag['guid']}").raise_for_status()
     assert {atlas.status(guid) for guid in (*columns, *(task["guid"] for task in tasks))} == {"DELETED"}
     assert atlas.there("fs_path", f"{out}@primary")["status"] == "ACTIVE"
+
+
+def test_local_files_of_two_hosts_are_two(atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str]) -> None:
+    a, _, out = paths
+    # Before the driver is there, its host is not known.
+    send(sender(), event(job, "START", inputs=[dataset(a)], facets={"sparkLineage_application": {}}))
+    assert related(atlas.there(TASK, f"{job}@prod"), "inputs") == set()
+    guids = []
+    for host in ("one", "two"):
+        send(sender(), ended(job, (a,), (out,), facets=driver_on(host)))
+        guids.append(atlas.there("fs_path", f"{a}@{host}")["guid"])
+        inputs = atlas.there(TASK, f"{job}@prod")["relationshipAttributes"]["inputs"]
+        assert [each["guid"] for each in inputs if each["relationshipStatus"] == "ACTIVE"] == guids[-1:]
+    assert guids[0] != guids[1]
+    assert atlas.entity("fs_path", f"{a}@primary") is None
 
 
 def test_a_second_run_makes_nothing_new(atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str]) -> None:

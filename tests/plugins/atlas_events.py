@@ -143,11 +143,19 @@ def event(job: str, event_type: str, **more: Any) -> dict[str, Any]:
         "eventTime": more.get("time") or _time(day),
         "producer": "https://example.com",
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
-        "run": {"runId": str(uuid.uuid4()), "facets": {"airflow": airflow, **more.get("facets", {})}},
+        "run": {
+            "runId": str(uuid.uuid4()),
+            "facets": {"airflow": airflow, **driver_on("primary"), **more.get("facets", {})},
+        },
         "job": {"namespace": more.get("namespace", "prod"), "name": job, "facets": facets},
         "inputs": list(inputs),
         "outputs": list(outputs),
     }
+
+
+def driver_on(host: str) -> dict[str, Any]:
+    """The facet of an application whose driver is on a host, to which local files belong."""
+    return {"sparkLineage_application": {"applications": [{"uiUrl": f"http://{host}:4040"}]}}
 
 
 def _time(day: str) -> str:

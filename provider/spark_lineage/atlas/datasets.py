@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -204,6 +205,11 @@ _KINDS: Mapping[str, Callable[[_Place], Thing]] = {
 }
 
 
+def is_local(namespace: str) -> bool:
+    """Whether datasets of a namespace lie on the disks of one host."""
+    return namespace.partition(":")[0] == "file"
+
+
 def layer_of(facets: Mapping[str, Any]) -> str:
     """Return the table format of a dataset, in lower case; empty where its facets name none."""
     storage, catalog = (facets.get(name) or {} for name in ("storage", "catalog"))
@@ -218,9 +224,12 @@ class Datasets:
     :param namespace: of what has no host, or one that no pattern knows
     :param warehouses: directories of Hive's tables: a path that lies in one is the table, as ``db.db/table``; a path in
         the same file system is written with the same host, which an event does not have where its naming has clusters
+
+    ``host`` is that of a job's driver, to which local files belong; empty where it is not known.
     """
 
     def __init__(self, naming: Naming, namespace: str = DEFAULT_NAMESPACE, warehouses: Sequence[str] = ()) -> None:
+        self.host = ""
         self._clusters = [each for each in naming.resolvers if isinstance(each, HostPatterns)]
         resolvers: tuple[Any, ...] = naming.resolvers
         self._analyzers = [each for each in resolvers if callable(getattr(each, "atlas_entity", None))]
@@ -230,6 +239,12 @@ class Datasets:
         spelled = (DEFAULT_NAMING.name("", each).namespace for each in warehouses)
         self._hosts = {each.namespace: host for each, host in zip(self._warehouses, spelled, strict=True)}
         self.has_warehouses = bool(self._warehouses)
+
+    def on(self, host: str) -> Datasets:
+        """Return the same for a job whose driver is on a host."""
+        found = copy(self)
+        found.host = host
+        return found
 
     def thing(self, dataset: Mapping[str, Any]) -> Thing:
         """Return what a dataset of an event is: ``{"namespace": …, "name": …, "facets": {…}}``."""
@@ -251,7 +266,7 @@ class Datasets:
 
     def table(self, name: str, like: DatasetName) -> Thing:
         """Return the table of Hive that a catalog calls ``db.table``; it is where ``like`` is."""
-        return _hive(_Place(DatasetName("hive", name), self._place(like).namespace))
+        return _hive(_Place(DatasetName("hive", name), self._cluster(like)))
 
     def _said(self, place: _Place) -> Thing | None:
         """Return what the first analyzer that knows the dataset says; one that fails is skipped."""
@@ -275,9 +290,14 @@ class Datasets:
             name = DatasetName(str(each["namespace"]), str(each["name"]))
             yield self._place(name)
             if (table := self._in_warehouse(name)) is not None:
-                yield _Place(DatasetName("hive://", table), self._place(name).namespace)
+                yield _Place(DatasetName("hive://", table), self._cluster(name))
 
     def _place(self, name: DatasetName) -> _Place:
+        name = DatasetName(self._hosts.get(name.namespace, name.namespace), name.name)
+        host = name.namespace.partition("://")[2].partition("/")[0] or self.host
+        return _Place(name, host if host and is_local(name.namespace) else self._cluster(name))
+
+    def _cluster(self, name: DatasetName) -> str:
         hosts = name.namespace.partition("://")[2].partition("/")[0].rpartition("@")[2]
         found = {
             cluster
@@ -285,8 +305,7 @@ class Datasets:
             for host in filter(None, hosts.split(","))
             if (cluster := each.cluster_of(host) or each.default)
         }
-        name = DatasetName(self._hosts.get(name.namespace, name.namespace), name.name)
-        return _Place(name, ",".join(sorted(found)) or self._namespace)
+        return ",".join(sorted(found)) or self._namespace
 
     def _in_warehouse(self, name: DatasetName) -> str | None:
         for warehouse in self._warehouses:

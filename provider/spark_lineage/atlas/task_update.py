@@ -8,8 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from spark_lineage.atlas.datasets import LAYERS, Datasets, Thing, layer_of
+from spark_lineage.atlas.datasets import LAYERS, Datasets, Thing, is_local, layer_of
 from spark_lineage.atlas.types import COLUMN_LINEAGE, DAG, PATH, TASK
 from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.naming.identity import DatasetName
@@ -52,8 +53,15 @@ class TaskUpdate:
         self._event = event
         self._facets = facets
         self._job_facets = job_facets
-        self._datasets = datasets
-        self._inputs, self._outputs = event.get("inputs") or (), event.get("outputs") or ()
+        applications: Any = (facets.get("sparkLineage_application") or {}).get("applications") or ({},)
+        host = urlsplit(str(applications[-1].get("uiUrl") or "")).hostname or ""
+        self._datasets = datasets = datasets.on(host)
+        is_known = host or event["eventType"] in TERMINAL
+        # While the host of the driver is not known, neither is that of local files: a later event has them.
+        self._inputs, self._outputs = (
+            [each for each in event.get(side) or () if is_known or not is_local(each["namespace"])]
+            for side in ("inputs", "outputs")
+        )
         self._by_name = {(each["namespace"], each["name"]): each for each in (*self._inputs, *self._outputs)}
         self.event_type: str = event["eventType"]
         self.change_id = f"{event['run'].get('runId')} {event['eventTime']}"
