@@ -8,8 +8,8 @@ each in a process of its own.
 
 - ``atlas_put_vs_http``: what the task itself waits for, the outbox's ``put``, divided by that for HTTP (goal: 1)
 - ``atlas_delivery_vs_http``: time of the deliveries, which no task waits for, divided by those over HTTP
-- ``atlas_requests_a_task`` (goal: 4: START, the process as it is, its datasets, COMPLETE), ``atlas_bytes_a_task``,
-  ``atlas_tasks_a_minute`` (goal: 1,000); no ratios
+- ``atlas_requests_a_task`` (goal: 6: the process as it is and START; both again, its datasets, its end),
+  ``atlas_bytes_a_task``, ``atlas_tasks_a_minute`` (goal: 1,000); no ratios
 """
 
 from __future__ import annotations

@@ -57,9 +57,8 @@ def main() -> int:
         print(f"Marquez: {server.scheme}://{server.hostname}:{MARQUEZ_UI_PORT}/lineage/job/{NAMESPACE}/{JOB}")
         print(f"Marquez API: {marquez}/api/v1/namespaces/{NAMESPACE}/jobs/{JOB}")
     if atlas:
-        print(
-            f"Atlas: {_without_login(atlas)}/#!/search/searchResult?type=spark_application&query={JOB}&searchType=basic"
-        )
+        found = "type=spark_lineage_task&query=build_gold&searchType=basic"
+        print(f"Atlas: {_without_login(atlas)}/#!/search/searchResult?{found}")
     if "wait in the outbox" in LOG.read_text(errors="replace"):
         print(f"Not every event was taken: see 'wait in the outbox' in {LOG}", file=sys.stderr)
     print(f"events: {EVENTS}")

@@ -79,6 +79,7 @@ with DAG(
         "event_logs": Param([f"{LAKE}/event_logs"], type="array", description="spark.eventLog.dir"),
         "staging": Param([], type="array", description="hdfs:///user/spark/.sparkStaging"),
         "checkpoints": Param([f"{LAKE}/checkpoints"], type="array", description="Holds a directory for each DAG"),
+        "atlas_conn_ids": Param([], type="array", description="Connections of type atlas, from which gone DAGs go"),
     },
     tags=["example", "spark"],
 ) as dag:
@@ -109,7 +110,29 @@ with DAG(
         ):
             print(f"{kind}: {path}: {removed if is_removed else 'stays'}: {reason}")
 
+    @task
+    def prune_atlas(params: dict[str, Any] | None = None) -> None:
+        """Remove from Apache Atlas the DAGs that this Airflow has no more, with their tasks."""
+        from airflow.providers.openlineage import conf
+
+        from spark_lineage.atlas.command import prune
+        from spark_lineage.atlas.hook import AtlasHook
+
+        params = params or {}
+        if not params["atlas_conn_ids"] or not (dag_ids := all_dag_ids(float(params["older_than_days"]))):
+            return
+        are_all_done = True
+        for conn_id in params["atlas_conn_ids"]:
+            with AtlasHook(conn_id).rest() as atlas:
+                has_dag = lambda dag_id, _: dag_id in dag_ids  # noqa: E731
+                for line, is_done in prune(atlas, has_dag, conf.namespace(), is_dry_run=bool(params["dry_run"])):
+                    print(f"{conn_id}: {line}")
+                    are_all_done &= is_done
+        if not are_all_done:
+            raise RuntimeError("Atlas has not deleted all; the log names the others.")
+
     remove_leftovers()
+    prune_atlas()
 
 
 with DAG(

@@ -51,6 +51,9 @@ def keys(thing: Thing) -> list[tuple[str, str]]:
         (("hive://ms:9083", "orders"), "hive_table", "default.orders@corp"),
         (("hbase://zk1,zk2", "ns:t"), "hbase_table", "ns:t@corp"),
         (("hbase://zk1", "t"), "hbase_table", "default:t@corp"),
+        (("hive2://hs2:10000", "Sales.Orders"), "hive_table", "sales.orders@corp"),
+        (("jdbc:hive2://hs2:10000/sales;ssl=true", "orders"), "hive_table", "sales.orders@corp"),
+        (("jdbc:hive2://hs2:10000/sales", "web.orders"), "hive_table", "web.orders@corp"),
         (("postgres://db:5432", "shop.public.t"), "rdbms_table", "postgres://db:5432/shop.public.t@corp"),
         (("bigquery", "p.d.t"), "spark_dataset", "bigquery/p.d.t@corp"),
         (("gs://b", "x/y"), "spark_dataset", "gs://b/x/y@corp"),
@@ -97,6 +100,38 @@ def test_a_table_of_hive_is_one_by_its_name_its_path_and_a_symlink() -> None:
     assert named(deeper, warehouses=warehouses)[0] == "hdfs_path"
 
 
+def test_a_local_file_is_that_of_its_host() -> None:
+    things = Datasets(naming_from(CLUSTERS), "corp", ["file:/wh"]).on("kafka1-e")
+    assert things.thing(dataset("file", "/x")).key == ("fs_path", "/x@kafka1-e")
+    assert things.thing(dataset("file://nas", "/x")).key == ("fs_path", "/x@nas")
+    assert things.thing(dataset("file", "/x", storage={"storageLayer": "delta"})).qualified_name == "file/x@kafka1-e"
+    assert things.thing(dataset("file", "/wh/sales.db/orders")).key == ("hive_table", "sales.orders@corp")
+    assert things.thing(dataset("kafka://b:9092", "t")).key == ("kafka_topic", "t@corp")
+
+
+@pytest.mark.parametrize("host", ["nn1-e:8020", "Prod_East"])
+def test_a_warehouse_and_a_cluster_go_together(host: str) -> None:
+    """Whether the clusters are those of the connection alone, or were those of the event, too."""
+    things = Datasets(naming_from(CLUSTERS), "corp", ["hdfs://nn1-e:8020/warehouse"])
+    table = things.thing(dataset(f"hdfs://{host}", "/warehouse/sales.db/orders"))
+    assert table.key == ("hive_table", "sales.orders@Prod_East")
+    path = things.thing(dataset(f"hdfs://{host}", "/in/orders"))
+    assert path.key == ("hdfs_path", "hdfs://nn1-e:8020/in/orders@Prod_East")
+    assert path.attributes["path"] == "hdfs://nn1-e:8020/in/orders"
+
+
+def test_entities_above_have_what_hooks_write() -> None:
+    thing = Datasets(naming_from({})).thing
+    assert thing(dataset("hbase://zk1", "NS:T")).within["namespace"].key == ("hbase_namespace", "ns@primary")
+    for given, located in (
+        ("postgres://db:5432", {"hostname": "db", "port": 5432}),
+        ("snowflake://org-account", {"hostname": "org-account"}),
+    ):
+        instance = thing(dataset(given, "shop.public.t")).within["db"].within["instance"]
+        assert {key: instance.attributes.get(key) for key in located} == located
+        assert ("port" in instance.attributes) == ("port" in located)
+
+
 @pytest.mark.parametrize("layer", ["iceberg", "delta"])
 def test_a_table_format_is_hives_where_a_hive_catalog_holds_it(layer: str) -> None:
     storage = {"storage": {"storageLayer": layer, "fileFormat": "parquet"}}
@@ -141,8 +176,6 @@ def test_columns_are_of_the_type_that_their_table_has() -> None:
     assert column.key == ("spark_dataset_column", "/x.Amount@primary")
     assert list(column.within) == ["dataset"]
     assert "type" not in column.attributes, "what nobody knows does not take the place of what Atlas has"
-    assert column.is_complete
-    assert not thing(dataset("hive://ms:9083", "db.t")).column("x", "").is_complete
 
 
 class Ledger:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +15,10 @@ from atlas_events import Atlas, dataset, event, related, send
 from http_server import Handler, serving
 from lineage_backends.processes import free_ports
 
+from spark_lineage.atlas.command import prune
+from spark_lineage.atlas.rest import AtlasRest
 from spark_lineage.atlas.sender import AtlasSender
-from spark_lineage.atlas.types import APPLICATION
+from spark_lineage.atlas.types import TASK
 from spark_lineage.deliver.outbox import Outbox, flush
 from spark_lineage.deliver.sender import Later
 from spark_lineage.deliver.spool import Outgoing
@@ -63,7 +65,7 @@ def test_what_atlas_missed_comes_in_order_when_it_is_back(
     delivered = flush(tmp_path, seconds=60)["atlas"]
     assert (delivered.sent, delivered.waiting, delivered.refused) == (6, 0, 0)
     for each in jobs:
-        process = atlas.there(APPLICATION, f"{each}@prod")
+        process = atlas.there(TASK, f"{each}@prod")
         assert process["attributes"]["state"] == "COMPLETE"
         assert (related(process, "inputs"), related(process, "outputs")) == ({f"/{each}/in"}, {f"/{each}/out"})
 
@@ -87,7 +89,7 @@ def test_prune_deletes_the_tasks_that_no_dag_has(
     outputs = [dataset(f"/{job}/out")]
     send(sender(), *(event(name, "COMPLETE", outputs=outputs, namespace=job) for name in names))
     send(sender(), event(f"{dag_id}.elsewhere", "START"))
-    guids = [atlas.there(APPLICATION, f"{name}@{job}")["guid"] for name in names]
+    guids = [atlas.there(TASK, f"{name}@{job}")["guid"] for name in names]
     prune = ("atlas", "prune", "--conn-id", "atlas", "--namespace", job)
     done = spark_lineage(*prune)
     assert done.returncode == 2
@@ -96,19 +98,44 @@ def test_prune_deletes_the_tasks_that_no_dag_has(
     (airflow.home / "dags" / "dag.py").write_text(DAG.format(dag_id=dag_id))
     airflow.command("dags", "reserialize")
     done = spark_lineage(*prune, "--dry-run")
-    assert sorted(done.stdout.splitlines()) == sorted(f"would delete {name}" for name in names[1:]), done.stderr
+    gone = [*names[1:], f"{dag_id}_gone"]
+    assert sorted(done.stdout.splitlines()) == sorted(f"would delete {name}" for name in gone), done.stderr
     assert [atlas.status(guid) for guid in guids] == ["ACTIVE"] * 3
 
     done = spark_lineage(*prune)
-    assert sorted(done.stdout.splitlines()) == sorted(f"deleted {name}" for name in names[1:]), done.stderr
+    assert sorted(done.stdout.splitlines()) == sorted(f"deleted {name}" for name in gone), done.stderr
     assert [atlas.status(guid) for guid in guids] == ["ACTIVE", "DELETED", "DELETED"]
     assert atlas.there("fs_path", f"/{job}/out@primary")["status"] == "ACTIVE"
-    assert atlas.there(APPLICATION, f"{dag_id}.elsewhere@prod")["status"] == "ACTIVE"
+    assert atlas.there(TASK, f"{dag_id}.elsewhere@prod")["status"] == "ACTIVE"
     # A DAG that cannot be imported is stale to Airflow.
     with closing(sqlite3.connect(airflow.home / "airflow.db")) as database, database:
         database.execute("UPDATE dag SET is_stale = 1, has_import_errors = 1")
     assert spark_lineage(*prune).stdout == f"Every task of {job} in Atlas has a DAG.\n"
     assert atlas.status(guids[0]) == "ACTIVE"
+
+
+def test_prune_goes_on_after_a_time_out_and_reports_as_it_goes(
+    atlas: Atlas, sender: Sender, job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{job}{number}" for number in range(2)]
+    send(sender(), *(event(name, "START", namespace=job) for name in names))
+    guids = [atlas.there(TASK, f"{name}@{job}")["guid"] for name in names]
+    delete, failed = AtlasRest.delete_all, []
+
+    def slow(self: AtlasRest, some: Sequence[str]) -> None:
+        if not failed:
+            failed.extend(some)
+            raise Later("no answer: timed out")
+        delete(self, some)
+
+    monkeypatch.setattr(AtlasRest, "delete_all", slow)
+    session = sender()._channel._session  # type: ignore[union-attr]
+    done = prune(AtlasRest(session, atlas.url), lambda _, task_id: not task_id, job, is_dry_run=False)
+    line, is_done = next(done)
+    assert (line.partition(":")[0].rpartition(" ")[0], is_done) == ("not deleted", False)
+    assert [is_done for _, is_done in done] == [True]
+    assert sorted(map(atlas.status, guids)) == ["ACTIVE", "DELETED"]
+    assert atlas.status(failed[0]) == "ACTIVE"
 
 
 @pytest.mark.parametrize(

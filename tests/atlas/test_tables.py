@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from atlas_events import Atlas, changes, dataset, event, made_from, related, send
+from atlas_events import Atlas, changes, dataset, event, made_from, related, send, shown
 
 from spark_lineage.atlas.sender import AtlasSender
-from spark_lineage.atlas.types import APPLICATION
+from spark_lineage.atlas.types import TASK
 
 pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
@@ -101,12 +101,125 @@ def test_what_hives_hook_has_written_stays(atlas: Atlas, sender: Sender, job: st
     send(sender(), event(job, "COMPLETE", outputs=[output]))
     there = atlas.there("hive_table", f"{database}.t@primary")
     assert {key: there["attributes"][key] for key in table} == table
-    assert related(there, "columns") == {"x", "y"}
+    # The task has not changed the table.
+    assert related(there, "columns") == {"x"}
     there = atlas.there("hive_column", f"{database}.t.x@primary")
     assert {key: there["attributes"][key] for key in column} == column
     there = atlas.there("hive_db", f"{database}@primary")
     assert {key: there["attributes"][key] for key in above} == above
+    where = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
+    altered = changes({"change": "ALTER", **where, "columns": [{"new": nested}]})
+    send(sender(), event(job, "COMPLETE", outputs=[output], facets=altered))
+    assert related(atlas.there("hive_table", f"{database}.t@primary"), "columns") == {"x", "y"}
     assert atlas.there("hive_column", f"{database}.t.y@primary")["attributes"]["type"] == "struct<long:bigint>"
+
+
+def hives_hook(atlas: Atlas, database: str) -> dict[str, str]:
+    """Describe a table with a column and a partition key as Hive's hook does; return the GUIDs of both."""
+
+    def refer(number: int, kind: str, role: str) -> dict[str, Any]:
+        return {"typeName": kind, "guid": f"-{number}", "relationshipType": f"hive_table_{role}"}
+
+    above = {"qualifiedName": f"{database}@primary", "name": database, "clusterName": "primary"}
+    roles = {"x": "columns", "d": "partitionkeys"}
+    columns = [
+        {
+            "typeName": "hive_column",
+            "guid": f"-{number}",
+            "attributes": {"qualifiedName": f"{database}.t.{name}@primary", "name": name, "type": "string"},
+            "relationshipAttributes": {"table": refer(2, "hive_table", role)},
+        }
+        for number, (name, role) in enumerate(roles.items(), 3)
+    ]
+    related = {"columns": [refer(3, "hive_column", "columns")]}
+    related |= {"partitionKeys": [refer(4, "hive_column", "partitionkeys")]}
+    table = {"qualifiedName": f"{database}.t@primary", "name": "t", "comment": "of Hive", "createTime": 7_000}
+    atlas.put(
+        {"typeName": "hive_db", "guid": "-1", "attributes": above},
+        {
+            "typeName": "hive_table",
+            "guid": "-2",
+            "attributes": table,
+            "relationshipAttributes": {"db": refer(1, "hive_db", "db"), **related},
+        },
+        *columns,
+    )
+    return {each: atlas.there("hive_column", f"{database}.t.{each}@primary")["guid"] for each in "xd"}
+
+
+@pytest.mark.parametrize("kind", ["rest", "kafka"])
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+def test_a_table_of_hives_hook_keeps_its_columns_and_partition_keys(
+    atlas: Atlas, sender: Sender, job: str, side: str, kind: str
+) -> None:
+    if kind == "kafka" and not atlas.kafka:
+        pytest.skip("ATLAS_KAFKA does not say which broker Atlas reads")
+    database = job.partition(".")[0]
+    sender()._make_types()
+    before = hives_hook(atlas, database)
+    table, out = hive(job, "t", "x", "d"), dataset(f"/{job}/out", "x", "d")
+    out["facets"]["columnLineage"] = {
+        "fields": {
+            name: {"inputFields": [{**{key: table[key] for key in ("namespace", "name")}, "field": name}]}
+            for name in ("x", "d")
+        }
+    }
+    given = {"inputs": [table], "outputs": [out]} if side == "inputs" else {"outputs": [table]}
+    send(sender(kind=kind), event(job, "COMPLETE", **given))
+    name = f"{job}@prod"
+    atlas.wait(lambda: related(atlas.there(TASK, name), side) == {"t"})
+
+    def check() -> None:
+        there = atlas.there("hive_table", f"{database}.t@primary")
+        assert (related(there, "columns"), related(there, "partitionKeys")) == ({"x"}, {"d"})
+        assert {each: atlas.there("hive_column", f"{database}.t.{each}@primary")["guid"] for each in "xd"} == before
+        if side == "inputs":
+            assert related(atlas.there(TASK, name), "columnLineages") == {f"{shown(job)}: x", f"{shown(job)}: d"}
+
+    check()
+    hives_hook(atlas, database)
+    check()
+
+
+def test_columns_that_atlas_does_not_have_of_a_table_that_is_read_are_not_made(
+    atlas: Atlas, sender: Sender, job: str
+) -> None:
+    database = job.partition(".")[0]
+    edge = {"namespace": "hive://ms:9083", "name": f"{database}.t", "field": "x"}
+    output = dataset(f"/{job}/out", "x", columnLineage={"fields": {"x": {"inputFields": [edge]}}})
+    send(sender(), event(job, "COMPLETE", inputs=[hive(job, "t", "x")], outputs=[output]))
+    assert related(atlas.there(TASK, f"{job}@prod"), "inputs") == {"t"}
+    assert related(atlas.there("hive_table", f"{database}.t@primary"), "columns") == set()
+
+
+@pytest.mark.parametrize("kind", ["rest", "kafka"])
+def test_a_table_that_spark_makes_is_described_as_by_hives_hook(
+    atlas: Atlas, sender: Sender, job: str, kind: str
+) -> None:
+    if kind == "kafka" and not atlas.kafka:
+        pytest.skip("ATLAS_KAFKA does not say which broker Atlas reads")
+    database = job.partition(".")[0]
+    sender()._make_types()
+    path = {"namespace": "hdfs://nn:8020", "name": f"/warehouse/{database}.db/t"}
+    names = {"symlinks": {"identifiers": [{"namespace": "hive://ms:9083", "name": f"{database}.t", "type": "TABLE"}]}}
+    fields = [{"name": name, "type": "string", "description": f"the {name}"} for name in ("x", "d", "y")]
+    output = {**path, "facets": {**names, "schema": {"fields": fields}}}
+    made = {"change": "CREATE", **path, "objectName": f"{database}.t", "time": "2026-05-02T23:01:00+00:00"}
+    done = changes({**made, "partitionedBy": ["D"], "properties": {"comment": "of orders"}})
+    send(sender(kind=kind), event(job, "COMPLETE", outputs=[output], facets=done))
+    atlas.wait(lambda: related(atlas.there(TASK, f"{job}@prod"), "outputs") == {"t"})
+    there = atlas.there("hive_table", f"{database}.t@primary")
+    assert (related(there, "columns"), related(there, "partitionKeys")) == ({"x", "y"}, {"d"})
+    expected = {"comment": "of orders", "createTime": 1_777_762_860_000, "owner": "data-team"}
+    attributes = there["attributes"]
+    assert {key: attributes[key] for key in expected} == expected
+    assert attributes["tableType"] == "MANAGED_TABLE"
+    storage = atlas.there("hive_storagedesc", f"{database}.t@primary_storage")
+    assert storage["attributes"]["location"] == f"hdfs://nn:8020/warehouse/{database}.db/t"
+    assert there["relationshipAttributes"]["sd"]["guid"] == storage["guid"]
+    for name, place in (("x", 0), ("y", 1), ("d", 0)):
+        column = atlas.there("hive_column", f"{database}.t.{name}@primary")["attributes"]
+        assert (column["position"], column["comment"]) == (place, f"the {name}")
 
 
 @pytest.mark.parametrize("event_type", ["COMPLETE", "FAIL"])
@@ -196,9 +309,27 @@ def test_a_database_is_dropped_with_its_tables(atlas: Atlas, sender: Sender, job
     drop = {"change": "DROP", "objectType": "DATABASE", "objectName": database, "name": database}
     facets = changes({**drop, "namespace": "spark_catalog", "catalog": "spark_catalog"})
     end = event(job, "COMPLETE", inputs=[dataset("in", namespace="hive://ms:9083")], facets=facets)
-    send(one, end)
-    assert [atlas.status(each) for each in guids] == ["DELETED"] * 2
-    assert atlas.entity("hive_db", f"{database}@primary") is None
+    for _ in range(2):
+        send(one, end)
+        assert [atlas.status(each) for each in guids] == ["DELETED"] * 2
+        assert atlas.entity("hive_db", f"{database}@primary") is None
+
+
+def test_a_database_that_is_made_anew_has_its_new_tables_alone(atlas: Atlas, sender: Sender, job: str) -> None:
+    database = job.partition(".")[0]
+    one = sender(**{"hostnamePattern.East": "ms"})
+    send(one, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t", "x"), hive(job, "u", "x")]))
+    guids = [
+        atlas.there(*each)["guid"] for each in (("hive_table", f"{database}.t@East"), ("hive_db", f"{database}@East"))
+    ]
+    where = {"objectType": "DATABASE", "objectName": database, "name": database, "namespace": "spark_catalog"}
+    both = changes({"change": "DROP", **where}, {"change": "CREATE", **where})
+    end = event(job, "COMPLETE", inputs=[hive(job, "t", "x")], outputs=[hive(job, "u", "x")], facets=both)
+    for _ in range(2):
+        send(one, end)
+        assert [atlas.status(each) for each in guids] == ["DELETED", "ACTIVE"]
+        assert atlas.entity("hive_table", f"{database}.t@East") is None
+        assert atlas.there("hive_table", f"{database}.u@East")["status"] == "ACTIVE"
 
 
 @pytest.mark.parametrize(("namespace", "kind", "base"), [
@@ -268,12 +399,13 @@ def test_a_table_that_is_made_anew_has_its_new_columns_alone(atlas: Atlas, sende
         sender()._make_types()
     table = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
     name = f"{database}.t@primary"
-    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "a", "b")]))
+    new = changes({"change": "CREATE", **table})
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "a", "b")], facets=new))
     # One that was there already is made by nobody.
     ignored = changes({"change": "CREATE", **table, "isIgnored": True}, {"change": "DROP", **table, "isIgnored": True})
     send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "a")], facets=ignored, try_number=2))
     made = changes({"change": "OVERWRITE", **table})
-    has_come = lambda number: atlas.there(APPLICATION, f"{job}@prod")["attributes"]["tryNumber"] == number  # noqa: E731
+    has_come = lambda number: atlas.there(TASK, f"{job}@prod")["attributes"]["tryNumber"] == number  # noqa: E731
     atlas.wait(lambda: has_come(2))
     assert related(atlas.there("hive_table", name), "columns") == {"a", "b"}
     send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "b", "c")], facets=made, try_number=3))

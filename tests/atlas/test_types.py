@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_lineage.atlas.types import APPLICATION, COLUMN_LINEAGE, DEFINITIONS, VERSION, left_alone, to_make, to_update
+from spark_lineage.atlas.types import COLUMN_LINEAGE, DEFINITIONS, TASK, VERSION, left_alone, to_make, to_update
 
 NAMES = {each["name"] for each in DEFINITIONS["entityDefs"]}
 
@@ -22,23 +22,23 @@ def present(**versions: str) -> dict[str, list[dict[str, Any]]]:
 
 def test_what_is_missing_is_made() -> None:
     assert to_make({}) == DEFINITIONS
-    missing = to_make(present(**{APPLICATION: "1.0", COLUMN_LINEAGE: "1.0"}))
-    assert {each["name"] for each in missing["entityDefs"]} == NAMES - {APPLICATION, COLUMN_LINEAGE}
+    missing = to_make(present(**{TASK: "1.0", COLUMN_LINEAGE: "1.0"}))
+    assert {each["name"] for each in missing["entityDefs"]} == NAMES - {TASK, COLUMN_LINEAGE}
     assert missing["relationshipDefs"] == DEFINITIONS["relationshipDefs"]
     assert to_make(DEFINITIONS) == {"entityDefs": [], "relationshipDefs": []}
 
 
 def test_an_older_type_keeps_what_it_has() -> None:
-    (update,) = to_update(present(**{APPLICATION: "1.0"}))
+    (update,) = to_update(present(**{TASK: "1.0"}))
     names = [each["name"] for each in update["attributeDefs"]]
     assert names[0] == "remoteUser"
     assert {"dagId", "state"} <= set(names)
     assert (update["typeVersion"], update["guid"]) == (VERSION, "g")
-    (update,) = to_update(present(**{APPLICATION: "bad"}))
+    (update,) = to_update(present(**{TASK: "bad"}))
     assert update["typeVersion"] == VERSION
 
 
 def test_a_newer_type_is_left_alone() -> None:
-    newer = present(**{APPLICATION: "1.10", COLUMN_LINEAGE: VERSION})
+    newer = present(**{TASK: "1.10", COLUMN_LINEAGE: VERSION})
     assert to_update(newer) == []
-    assert left_alone(newer) == [APPLICATION]
+    assert left_alone(newer) == [TASK]

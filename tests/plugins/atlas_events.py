@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import requests
@@ -16,6 +18,8 @@ from spark_lineage.atlas.sender import AtlasSender
 from spark_lineage.deliver.spool import Outgoing
 
 Json = Mapping[str, Any]
+# Milliseconds: no two events happen at once.
+_LATER = itertools.count()
 
 
 @dataclass
@@ -65,12 +69,23 @@ class Atlas:
         said: dict[str, Any] = answer.json()
         return said
 
+    def change(self, kind: str, qualified_name: str, **attributes: Any) -> None:
+        params = {"attr:qualifiedName": qualified_name}
+        body = {"entity": {"typeName": kind, "attributes": attributes}}
+        self.ask("PUT", f"/entity/uniqueAttribute/type/{kind}", params=params, json=body).raise_for_status()
+
     def lineage(self, kind: str, qualified_name: str) -> set[tuple[str, str]]:
         """The names of what leads to what, around an entity."""
         params = {"attr:qualifiedName": qualified_name, "depth": "3", "direction": "BOTH"}
         found = self.ask("GET", f"/lineage/uniqueAttribute/type/{kind}", params=params).json()
         names = {guid: each["attributes"]["qualifiedName"] for guid, each in found["guidEntityMap"].items()}
         return {(names[each["fromEntityId"]], names[each["toEntityId"]]) for each in found["relations"]}
+
+
+def shown(job: str) -> str:
+    """The name of a task on a page."""
+    dag_id, _, task_id = job.partition(".")
+    return f"{task_id} ({dag_id})"
 
 
 def related(entity: Json, name: str) -> set[str]:
@@ -125,14 +140,26 @@ def event(job: str, event_type: str, **more: Any) -> dict[str, Any]:
     }
     return {
         "eventType": event_type,
-        "eventTime": more.get("time", f"{day}T23:05:00+00:00"),
+        "eventTime": more.get("time") or _time(day),
         "producer": "https://example.com",
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
-        "run": {"runId": str(uuid.uuid4()), "facets": {"airflow": airflow, **more.get("facets", {})}},
+        "run": {
+            "runId": str(uuid.uuid4()),
+            "facets": {"airflow": airflow, **driver_on("primary"), **more.get("facets", {})},
+        },
         "job": {"namespace": more.get("namespace", "prod"), "name": job, "facets": facets},
         "inputs": list(inputs),
         "outputs": list(outputs),
     }
+
+
+def driver_on(host: str) -> dict[str, Any]:
+    """The facet of an application whose driver is on a host, to which local files belong."""
+    return {"sparkLineage_application": {"applications": [{"uiUrl": f"http://{host}:4040"}]}}
+
+
+def _time(day: str) -> str:
+    return (datetime.fromisoformat(f"{day}T23:05:00+00:00") + timedelta(milliseconds=next(_LATER))).isoformat()
 
 
 def changes(*each: Json) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Create our types in an Apache Atlas, and remove the processes of tasks that no DAG has any more."""
+"""Create our types in an Apache Atlas, and remove the DAGs and tasks that Airflow has no more."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -13,6 +14,8 @@ from spark_lineage.cli.output import InputError, airflow_on_stderr, print_line
 if TYPE_CHECKING:
     from spark_lineage.atlas.rest import AtlasRest
 
+HasTask = Callable[[str, str | None], bool]
+
 
 def add(commands: Any) -> None:
     """Add ``atlas`` to the command."""
@@ -22,7 +25,7 @@ def add(commands: Any) -> None:
     actions = atlas.add_subparsers(required=True, metavar="ACTION")
     for name, run, text in (
         ("types", _types, "make the types that tasks need, or update them"),
-        ("prune", _prune, "delete the processes of tasks that no DAG has any more"),
+        ("prune", _prune, "delete the DAGs and tasks that Airflow has no more"),
     ):
         action = actions.add_parser(name, help=text)
         action.set_defaults(run=run)
@@ -40,28 +43,45 @@ def _types(arguments: argparse.Namespace) -> int:
 
 
 def _prune(arguments: argparse.Namespace) -> int:
-    from spark_lineage.atlas.types import APPLICATION
-
+    out, results = sys.stdout, []
     with _atlas(arguments.conn_id) as atlas:
         from airflow.providers.openlineage import conf
 
         namespace = arguments.namespace or conf.namespace()
-        has_task = _tasks_of_airflow()
-        # All first: a search goes wrong when what it finds is deleted meanwhile.
-        gone = [
-            (header["guid"], f"{found['dagId']}.{found['taskId']}")
-            for header in atlas.all_of(APPLICATION)
-            if (found := header.get("attributes") or {}).get("jobNamespace") == namespace
-            and found.get("dagId")
-            and not has_task(found["dagId"], found.get("taskId") or "")
-        ]
-        for guid, _ in () if arguments.dry_run else gone:
-            atlas.delete_all([guid])
-    for _, name in gone:
-        print_line(f"{'would delete' if arguments.dry_run else 'deleted'} {name}")
-    if not gone:
+        done = prune(atlas, _tasks_of_airflow(), namespace, is_dry_run=arguments.dry_run)
+        for line, is_done in done:
+            print_line(line, file=out)
+            results.append(is_done)
+    if not results:
         print_line(f"Every task of {namespace} in Atlas has a DAG.")
-    return 0
+    return int(not all(results))
+
+
+def prune(atlas: AtlasRest, has_task: HasTask, namespace: str, *, is_dry_run: bool) -> Iterator[tuple[str, bool]]:
+    """Delete the DAGs and tasks of a namespace that Airflow has no more, and go on where one is not deleted.
+
+    :param has_task: whether Airflow has a task of a DAG, or, without a task, a DAG
+    :return: a line for each as soon as it is done, and whether it is
+    """
+    from spark_lineage.atlas.types import DAG, TASK
+    from spark_lineage.deliver.sender import Later, Refused
+
+    # All first: a search goes wrong when what it finds is deleted meanwhile.
+    found = [(each, each.get("attributes") or {}) for kind in (TASK, DAG) for each in atlas.all_of(kind, namespace)]
+    for header, names in found:
+        dag_id, task_id = names.get("dagId"), names.get("taskId")
+        if not dag_id or has_task(dag_id, task_id):
+            continue
+        name = f"{dag_id}.{task_id}" if task_id else dag_id
+        try:
+            if not is_dry_run:
+                atlas.delete_all([header["guid"]])
+        except (Later, Refused) as error:
+            if isinstance(error, Later) and error.is_away:
+                raise
+            yield f"not deleted {name}: {error}", False
+        else:
+            yield f"{'would delete' if is_dry_run else 'deleted'} {name}", True
 
 
 @contextmanager
@@ -73,8 +93,8 @@ def _atlas(conn_id: str) -> Iterator[AtlasRest]:
             yield atlas
 
 
-def _tasks_of_airflow() -> Callable[[str, str], bool]:
-    """Return whether Airflow has a task, by the DAGs in its database.
+def _tasks_of_airflow() -> HasTask:
+    """Return whether Airflow has a task, or without a task a DAG, by the DAGs in its database.
 
     :raises InputError: where it has no DAG at all: that is more likely another Airflow than one without tasks
     """
@@ -96,7 +116,7 @@ def _tasks_of_airflow() -> Callable[[str, str], bool]:
         dag = SerializedDagModel.get_dag(dag_id)
         return frozenset(dag.task_ids) if dag is not None else None
 
-    def has_task(dag_id: str, task_id: str) -> bool:
-        return dag_id in dag_ids and ((known := tasks(dag_id)) is None or task_id in known)
+    def has_task(dag_id: str, task_id: str | None) -> bool:
+        return dag_id in dag_ids and (not task_id or (known := tasks(dag_id)) is None or task_id in known)
 
     return has_task

@@ -10,13 +10,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
 from spark_lineage.atlas.types import COLUMN, DATASET
 from spark_lineage.launch.log import Log
 from spark_lineage.naming.identity import DatasetName, dataset_type
-from spark_lineage.naming.options import HostPatterns, Naming
+from spark_lineage.naming.options import DEFAULT_NAMING, HostPatterns, Naming
 
 _log = Log(__name__)
 
@@ -28,7 +29,7 @@ _FILE = re.compile(r".*[^/]\.[A-Za-z][A-Za-z0-9]{0,7}")
 # The type of a table's columns, and their attribute for it.
 _COLUMNS_OF = {"hive_table": ("hive_column", "table"), "rdbms_table": ("rdbms_column", "table")}
 COLUMNS = frozenset({COLUMN, "hive_column", "rdbms_column"})
-_LAYERS = frozenset({"iceberg", "delta", "hudi", "paimon"})
+LAYERS = frozenset({"iceberg", "delta", "hudi", "paimon"})
 _RELATIONAL = frozenset({"postgres", "mysql", "mariadb", "oracle", "sqlserver", "db2", "oceanbase", "teradata",
     "redshift", "crate", "snowflake", "trino", "clickhouse"})  # fmt: skip
 # Hive's words for what Spark's schemas call otherwise: its own hook has written them, and they stay.
@@ -38,6 +39,8 @@ _WORD = re.compile(r"(?<![\w`])(?:byte|short|integer|long)(?![\w`]|\s*:)")
 # Atlas's index takes no more than 32,766 bytes, and repeats a request that has more. A qualified name has to fit a URL.
 _MAX_TEXT = 8_000
 _MAX_NAME = 1_200
+# The metastore, and HiveServer2.
+_HIVE = ("hive://", "hive2://", "jdbc:hive2://")
 _ACCOUNT = ".dfs.core.windows.net"
 
 
@@ -74,11 +77,6 @@ class Thing:
     def columns_name(self) -> str:
         """The attribute in which it has its columns."""
         return "sparkColumns" if self.column_type == COLUMN else "columns"
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether it has what its type demands: a column of Hive needs a type, also where it is in Atlas already."""
-        return self.type != "hive_column" or "type" in self.attributes
 
     @property
     def key(self) -> tuple[str, str]:
@@ -166,15 +164,16 @@ def _kafka(place: _Place) -> Thing:
 
 
 def _hive(place: _Place) -> Thing:
-    # Of a catalog with a name of its own, the last two parts.
-    *_, database, table = (DEFAULT_DATABASE, *place.name.name.lower().split("."))
+    # HiveServer2 has the database in its URL, or in the name. Of a catalog with a name of its own, the last two parts.
+    inside = place.name.namespace.partition("://")[2].partition("/")[2].partition(";")[0] or DEFAULT_DATABASE
+    *_, database, table = f"{inside}.{place.name.name}".lower().split(".")
     above = place.thing("hive_db", database, database, clusterName=place.namespace)
     return place.thing("hive_table", f"{database}.{table}", table, {"db": above})
 
 
 def _hbase(place: _Place) -> Thing:
     space, _, table = place.name.name.rpartition(":")
-    space = space or DEFAULT_DATABASE
+    space = space.lower() or DEFAULT_DATABASE
     above = place.thing("hbase_namespace", space, space, clusterName=place.namespace)
     # In lower case, as HBase's hook writes it.
     return place.thing("hbase_table", f"{space}:{table}".lower(), table, {"namespace": above}, uri=place.authority)
@@ -183,7 +182,9 @@ def _hbase(place: _Place) -> Thing:
 def _relational(place: _Place) -> Thing:
     # No hook writes these. The hosts are in the name: two databases may have a table of one name.
     system = place.name.namespace.partition("://")[0]
-    instance = place.thing("rdbms_instance", place.name.namespace, place.authority, rdbms_type=system)
+    host, _, port = place.authority.rpartition(":") if place.authority[-1:].isdecimal() else (place.authority, "", "")
+    located: dict[str, Any] = {"hostname": host, **({"port": int(port)} if port.isdecimal() else {})}
+    instance = place.thing("rdbms_instance", place.name.namespace, place.authority, rdbms_type=system, **located)
     database, _, table = place.name.name.rpartition(".")
     inside = {"instance": instance}
     above = place.thing("rdbms_db", f"{place.name.namespace}/{database}", database or system, inside)
@@ -204,22 +205,46 @@ _KINDS: Mapping[str, Callable[[_Place], Thing]] = {
 }
 
 
+def is_local(namespace: str) -> bool:
+    """Whether datasets of a namespace lie on the disks of one host."""
+    return namespace.partition(":")[0] == "file"
+
+
+def layer_of(facets: Mapping[str, Any]) -> str:
+    """Return the table format of a dataset, in lower case; empty where its facets name none."""
+    storage, catalog = (facets.get(name) or {} for name in ("storage", "catalog"))
+    return str(storage.get("storageLayer") or catalog.get("framework") or "").lower()
+
+
 class Datasets:
     """Says what datasets are in Atlas.
 
     :param naming: of the section and the connection: its clusters are the namespaces; a resolver that has
         ``atlas_entity(name, namespace)`` says itself what a dataset is: ``{"typeName": …, "attributes": {…}}`` or None
     :param namespace: of what has no host, or one that no pattern knows
-    :param warehouses: directories of Hive's tables: a path that lies in one is the table, as ``db.db/table``
+    :param warehouses: directories of Hive's tables: a path that lies in one is the table, as ``db.db/table``; a path in
+        the same file system is written with the same host, which an event does not have where its naming has clusters
+
+    ``host`` is that of a job's driver, to which local files belong; empty where it is not known.
     """
 
     def __init__(self, naming: Naming, namespace: str = DEFAULT_NAMESPACE, warehouses: Sequence[str] = ()) -> None:
+        self.host = ""
         self._clusters = [each for each in naming.resolvers if isinstance(each, HostPatterns)]
         resolvers: tuple[Any, ...] = naming.resolvers
         self._analyzers = [each for each in resolvers if callable(getattr(each, "atlas_entity", None))]
         self._namespace = namespace
+        self._name = naming.name
         self._warehouses = [naming.name("", each) for each in warehouses]
+        spelled = (DEFAULT_NAMING.name("", each).namespace for each in warehouses)
+        self._hosts = {each.namespace: host for each, host in zip(self._warehouses, spelled, strict=True)}
         self.has_warehouses = bool(self._warehouses)
+
+    def on(self, host: str) -> Datasets:
+        """Return the same for a job whose driver is on a host."""
+        found = copy(self)
+        found.host = host
+        return found
 
     def thing(self, dataset: Mapping[str, Any]) -> Thing:
         """Return what a dataset of an event is: ``{"namespace": …, "name": …, "facets": {…}}``."""
@@ -228,21 +253,20 @@ class Datasets:
         for place in names:
             if (said := self._said(place)) is not None:
                 return said
-        hive = next((each for each in names if each.name.namespace.startswith("hive://")), None)
+        hive = next((each for each in names if each.name.namespace.startswith(_HIVE)), None)
         if hive is not None:
             return _hive(hive)
         place = names[0]
-        storage = facets.get("storage") or {}
-        layer = str(storage.get("storageLayer") or (facets.get("catalog") or {}).get("framework") or "").lower()
+        layer = layer_of(facets)
         kind = dataset_type(place.name, layer)
         scheme = place.name.namespace.partition(":")[0]
-        if layer in _LAYERS or kind == "table" or scheme not in _KINDS:
+        if layer in LAYERS or kind == "table" or scheme not in _KINDS:
             return self._other(place, layer or kind or "")
         return _KINDS[scheme](place)
 
     def table(self, name: str, like: DatasetName) -> Thing:
         """Return the table of Hive that a catalog calls ``db.table``; it is where ``like`` is."""
-        return _hive(_Place(DatasetName("hive", name), self._place(like).namespace))
+        return _hive(_Place(DatasetName("hive", name), self._cluster(like)))
 
     def _said(self, place: _Place) -> Thing | None:
         """Return what the first analyzer that knows the dataset says; one that fails is skipped."""
@@ -266,9 +290,14 @@ class Datasets:
             name = DatasetName(str(each["namespace"]), str(each["name"]))
             yield self._place(name)
             if (table := self._in_warehouse(name)) is not None:
-                yield _Place(DatasetName("hive://", table), self._place(name).namespace)
+                yield _Place(DatasetName("hive://", table), self._cluster(name))
 
     def _place(self, name: DatasetName) -> _Place:
+        name = DatasetName(self._hosts.get(name.namespace, name.namespace), name.name)
+        host = name.namespace.partition("://")[2].partition("/")[0] or self.host
+        return _Place(name, host if host and is_local(name.namespace) else self._cluster(name))
+
+    def _cluster(self, name: DatasetName) -> str:
         hosts = name.namespace.partition("://")[2].partition("/")[0].rpartition("@")[2]
         found = {
             cluster
@@ -276,13 +305,14 @@ class Datasets:
             for host in filter(None, hosts.split(","))
             if (cluster := each.cluster_of(host) or each.default)
         }
-        return _Place(name, ",".join(sorted(found)) or self._namespace)
+        return ",".join(sorted(found)) or self._namespace
 
     def _in_warehouse(self, name: DatasetName) -> str | None:
         for warehouse in self._warehouses:
             root = warehouse.name.rstrip("/") + "/"
-            if name.namespace == warehouse.namespace and name.name.startswith(root):
-                match name.name.removeprefix(root).split("/"):
+            resolved = self._name(name.namespace, name.name)
+            if resolved.namespace == warehouse.namespace and resolved.name.startswith(root):
+                match resolved.name.removeprefix(root).split("/"):
                     case [table]:
                         return f"{DEFAULT_DATABASE}.{table}"
                     case [database, table] if database.endswith(".db"):

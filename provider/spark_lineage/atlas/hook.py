@@ -12,7 +12,7 @@ import httpx
 from spark_lineage.atlas.datasets import DEFAULT_NAMESPACE, Datasets
 from spark_lineage.atlas.entities import AtlasOptions
 from spark_lineage.atlas.rest import AtlasRest
-from spark_lineage.atlas.types import APPLICATION
+from spark_lineage.atlas.types import TASK
 from spark_lineage.deliver.connection_config import base_url_of, exchange_config, kafka_config
 from spark_lineage.deliver.connection_types import ATLAS_KEYS
 from spark_lineage.deliver.connections import mask_config
@@ -126,7 +126,7 @@ class AtlasHook(FormHook):
             return "give rest_conn_id, an atlas connection of kind rest, to see whether Atlas accepts its messages"
         try:
             with other.rest() as atlas:
-                count = sum(1 for _ in islice(atlas.all_of(APPLICATION), _COUNTED))
+                count = sum(1 for _ in islice(atlas.all_of(TASK), _COUNTED))
         except (Later, Refused) as error:
             return f"it is unknown whether Atlas accepts its messages: {error}"
         more = "or more " if count == _COUNTED else ""

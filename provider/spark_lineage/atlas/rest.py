@@ -144,16 +144,24 @@ class AtlasRest:
         for start in range(0, len(guids), _DELETED):
             self._request("DELETE", "/entity/bulk", params={"guid": guids[start : start + _DELETED]})
 
-    def all_of(self, type_name: str) -> Iterator[Mapping[str, Any]]:
-        """Return the headers of all entities of a type that are not deleted, with the names of their tasks."""
-        query = {
+    def all_of(self, type_name: str, namespace: str = "") -> Iterator[Mapping[str, Any]]:
+        """Return the headers of all entities of a type that are not deleted, with the names of DAGs and tasks.
+
+        :param namespace: of the jobs; empty for all
+        """
+        query: dict[str, Any] = {
             "typeName": type_name,
             "excludeDeletedEntities": True,
-            "attributes": ["jobNamespace", "dagId", "taskId"],
+            "attributes": ["dagId", "taskId"],
         }
+        if namespace:
+            of_it = {"attributeName": "jobNamespace", "operator": "eq", "attributeValue": namespace}
+            query["entityFilters"] = {"condition": "AND", "criterion": [of_it]}
+        is_busy = retry_if_exception(lambda error: isinstance(error, Later) and not error.is_away)
         for offset in count(0, _PAGE):
             page = {**query, "limit": _PAGE, "offset": offset}
-            found = self._request("POST", "/search/basic", page, has="queryType").get("entities") or []
+            again = Retrying(retry=is_busy, stop=stop_after_attempt(_TRIES), reraise=True)
+            found = again(self._request, "POST", "/search/basic", page, has="queryType").get("entities") or []
             yield from found
             if len(found) < _PAGE:
                 return

@@ -9,11 +9,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.atlas.datasets import COLUMNS, Thing
-from spark_lineage.atlas.entities import ENDS, Known, entities_of, process_of
+from spark_lineage.atlas.entities import ENDS, PARTITION_KEYS, Known, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.over_kafka import OverKafka
 from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
 from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
+from spark_lineage.atlas.types import VERSION
 from spark_lineage.deliver.sender import Refused
 from spark_lineage.launch.directory import encoded
 from spark_lineage.launch.log import Log
@@ -43,7 +44,9 @@ class AtlasSender:
     def __init__(self, conn_id: str) -> None:
         self._hook = hook = AtlasHook(conn_id)
         # Of all processes that share an outbox: when types were made.
-        self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
+        self._stamp = (
+            outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{VERSION}-{encoded(hook.atlas_conn_id)}"
+        )
         self._datasets = hook.datasets
         self._channel: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
@@ -94,31 +97,30 @@ class _OverRest:
         self._atlas = AtlasRest(self._session, hook.url)
 
     def take(self, update: TaskUpdate) -> None:
-        is_start = update.event_type == "START"
-        # A START that comes in time and names nothing is one request.
-        is_plain = is_start and not (update.is_old or update.is_late or update.inputs or update.outputs)
-        there = {} if is_plain else self._atlas.entities([update.process])
-        process = there.get(update.process.key, {})
+        process = self._atlas.entities([update.process]).get(update.process.key, {})
         known = process.get("attributes", {})
-        if process and "dagId" not in known:
-            raise Refused("Atlas does not have the types of this package")
-        if (known.get("endTime") or 0) > update.time:
-            _log.debug("Atlas knows of a later end of %s: this event comes too late.", update.process.qualified_name)
-        elif update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
+        if _is_known(update, known):
+            _log.debug("Atlas has this event of %s, or a later one: it changes nothing.", update.process.qualified_name)
+            return
+        if update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
             _log.debug("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
-            self._drop(update, self._rename_all(update, process))
-        elif is_plain or (is_start and any(_related(process, name, are_active=False) for name in ENDS)):
+            self._rename_all(update, process)
+            self._drop(update)
+        elif update.event_type == "START" and any(_related(process, name, are_active=False) for name in ENDS):
             # A process that is there keeps what its last run had until this one has datasets.
             self._atlas.put(process_of(update))
         else:
             self._deliver(update, process)
+        if update.is_terminal:
+            # From now on it is known that all of this event is there.
+            self._atlas.change(update.process, {"lastEnd": update.time, "changesDone": None})
 
     def close(self) -> None:
         self._session.close()
 
     def _deliver(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
         """Send all of an update; nothing is removed from the process before a run has succeeded."""
-        changed = self._rename_all(update, process)
+        self._rename_all(update, process)
         there = self._there(update)
         wanted = {name: () if self._options.is_by_path else getattr(update, name) for name in ENDS}
         lists = [name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)]
@@ -140,7 +142,7 @@ class _OverRest:
             owned = [guid for name in _OWNED for guid in _links(process, name)]
             gone += [guid for guid in owned if guid not in guids.values()]
         self._atlas.delete_all(gone)
-        self._drop(update, changed)
+        self._drop(update)
         if culprits:
             more = f"; and {len(culprits) - _MAX_CULPRITS} more" if len(culprits) > _MAX_CULPRITS else ""
             count = f"all but {len(culprits)} of {len(entities.found)} entities"
@@ -182,15 +184,14 @@ class _OverRest:
         assigned: Mapping[str, str] = answer.get("guidAssignments") or {}
         return assigned
 
-    def _rename_all(self, update: TaskUpdate, process: Mapping[str, Any]) -> int:
-        """Rename what was not renamed when this event came before, and return how many changes there are now."""
+    def _rename_all(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
+        """Rename what was not renamed when a part of this event was delivered before."""
         done = process.get("attributes", {}).get("changesDone") or ""
         event, _, number = done.rpartition(" ")
         first = int(number) if event == update.change_id else 0
         for count, each in enumerate(update.renamed[first:], first + 1):
             self._rename(each)
             self._atlas.change(update.process, {"changesDone": f"{update.change_id} {count}"})
-        return max(first, len(update.renamed))
 
     def _rename(self, renaming: Renaming) -> None:
         old, new = renaming.old, renaming.new
@@ -205,16 +206,23 @@ class _OverRest:
             name = str(each.get("displayText"))
             self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
 
-    def _drop(self, update: TaskUpdate, changed: int) -> None:
-        """Delete what was dropped, unless that was done when this event came before: it may have been made since."""
-        if not update.dropped or changed > len(update.renamed):
-            return
+    def _drop(self, update: TaskUpdate) -> None:
+        """Delete what was dropped, and of databases that were dropped the tables that were not made since."""
+        for each in update.emptied:
+            kept = {one.attributes["name"] for one in update.outputs if each in one.within.values()}
+            found = self._atlas.entities([each]).get(each.key, {})
+            gone = (one["guid"] for one in _related(found, "tables") if one.get("displayText") not in kept)
+            self._atlas.delete_all([*gone])
         for each in update.dropped:
-            if each.type == "hive_db":
-                found = self._atlas.entities([each]).get(each.key, {})
-                self._atlas.delete_all([*_links(found, "tables")])
             self._atlas.delete(each)
-        self._atlas.change(update.process, {"changesDone": f"{update.change_id} {changed + 1}"})
+
+
+def _is_known(update: TaskUpdate, known: Mapping[str, Any]) -> bool:
+    """Whether Atlas has all of an event, or has a later one of its task, by the attributes of the process."""
+    if update.time <= (known.get("lastEnd") or 0) or update.time < (known.get("endTime") or 0):
+        return True
+    begun = update.process.attributes.get("startTime") or 0
+    return not update.is_terminal and begun < (known.get("startTime") or 0)
 
 
 def _related(entity: Mapping[str, Any], name: str, *, are_active: bool = True) -> Sequence[Mapping[str, Any]]:
@@ -243,27 +251,33 @@ def _is_listed(
 
 
 def _known(there: _There, update: TaskUpdate) -> Known:
-    """Return the attributes that stay as they are in Atlas, of what is there and of its columns."""
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for owner in there.values():
+    """Return what stays as it is in Atlas, of what is there and of its columns."""
+    known = Known({}, set(), set())
+    for table, owner in there.items():
+        keys = _links(owner, PARTITION_KEYS)
         for each in (owner, *owner["referred"]):
             key = (each["typeName"], each["attributes"]["qualifiedName"])
-            names = {name for name, value in each["attributes"].items() if isinstance(value, str) and value}
-            if key not in update.retyped:
-                found[key] = {name: each["attributes"][name] for name in names - _OURS}
-    return found
+            names = {name for name, value in each["attributes"].items() if isinstance(value, str | int) and value}
+            is_new = key[0] in COLUMNS and key in update.made
+            known.attributes[key] = {} if is_new else {name: each["attributes"][name] for name in names - _OURS}
+            if key[0] == "hive_column":
+                known.tables.add(table)
+            if each["guid"] in keys:
+                known.partition_keys.add(key)
+    return known
 
 
 def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing]) -> list[str]:
     """Return the GUIDs of the columns that Atlas has besides these."""
     names = {each.attributes["name"] for each in columns}
-    return [each["guid"] for each in _related(there, table.columns_name) if each.get("displayText") not in names]
+    present = (*_related(there, table.columns_name), *_related(there, PARTITION_KEYS))
+    return [each["guid"] for each in present if each.get("displayText") not in names]
 
 
 def _resolved(value: Any, guids: Mapping[str, str]) -> Any:
     """Return a value with the guids that Atlas gave, without references to what it has refused."""
     if isinstance(value, dict):
-        if value.keys() == {"typeName", "guid"}:
+        if "guid" in value and "attributes" not in value:
             found = guids.get(value["guid"], "")
             return {**value, "guid": found} if found else None
         resolved = {key: _resolved(each, guids) for key, each in value.items()}

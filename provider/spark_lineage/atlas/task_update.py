@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
-from spark_lineage.atlas.datasets import Datasets, Thing
-from spark_lineage.atlas.types import APPLICATION, COLUMN_LINEAGE, PATH
+from spark_lineage.atlas.datasets import LAYERS, Datasets, Thing, is_local, layer_of
+from spark_lineage.atlas.types import COLUMN_LINEAGE, DAG, PATH, TASK
 from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.naming.identity import DatasetName
 
 # A run may begin so long after its interval, and still be the newest.
 _USUAL_DELAY = timedelta(days=1)
-_LATE_SECONDS = 600
 _HASH_LENGTH = 16
 _NAMES = {"START": "RUNNING"}
 Json = Mapping[str, Any]
@@ -42,21 +43,30 @@ class TaskUpdate:
     ``change_id`` is of this event alone, and ``time`` is when it happened, in milliseconds. ``is_whole``: its datasets
     are all that the task has, and others leave the process. ``is_old``: it is a run of an earlier time, such as a
     backfill's. ``paths`` has the inputs of each output. ``renamed`` has tables and columns in order, ``dropped`` those
-    that are gone. ``remade`` has tables that were made anew, and all of their columns; ``retyped`` are columns of a new
-    type.
+    that are gone, and ``emptied`` the databases that were dropped, if only to be made anew. Nothing that is gone is
+    among the inputs, and what was renamed has its new name there. ``remade`` has tables that were made anew, and all of
+    their columns, ``made`` the attributes of the tables of Hive among them, of their columns and of altered ones, and
+    ``storages`` where those tables lie. ``partition_keys`` are columns, too.
     """
 
     def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
         self._event = event
         self._facets = facets
         self._job_facets = job_facets
-        self._datasets = datasets
-        self._inputs, self._outputs = event.get("inputs") or (), event.get("outputs") or ()
+        applications: Any = (facets.get("sparkLineage_application") or {}).get("applications") or ({},)
+        host = urlsplit(str(applications[-1].get("uiUrl") or "")).hostname or ""
+        self._datasets = datasets = datasets.on(host)
+        is_known = host or event["eventType"] in TERMINAL
+        # While the host of the driver is not known, neither is that of local files: a later event has them.
+        self._inputs, self._outputs = (
+            [each for each in event.get(side) or () if is_known or not is_local(each["namespace"])]
+            for side in ("inputs", "outputs")
+        )
         self._by_name = {(each["namespace"], each["name"]): each for each in (*self._inputs, *self._outputs)}
         self.event_type: str = event["eventType"]
         self.change_id = f"{event['run'].get('runId')} {event['eventTime']}"
         self.time = _milliseconds(event["eventTime"]) or 0
-        is_terminal = self.event_type in TERMINAL
+        self.is_terminal = is_terminal = self.event_type in TERMINAL
         self.is_streaming = is_streaming = job_facets["jobType"].get("processingType") == "STREAMING"
         has_evidence = (facets.get("sparkLineage_collection") or {}).get("runs")
         self.is_whole = self.event_type == "COMPLETE" and bool(self._inputs or self._outputs or has_evidence)
@@ -64,25 +74,26 @@ class TaskUpdate:
         logical_date = self._dag_run.get("logical_date") or self._dag_run.get("run_after")
         self.logical_date = _milliseconds(logical_date)
         self.is_old = self._is_of_the_past(logical_date)
-        self.process = Thing(APPLICATION, self._attributes(is_terminal=is_terminal))
-        self.inputs, self.outputs = (_once(map(datasets.thing, side)) for side in (self._inputs, self._outputs))
-        # Half a way would be another one.
-        self.paths = tuple(self._paths()) if is_terminal or is_streaming else ()
-        described = (*self._inputs, *self._outputs) if is_terminal else ()
-        self.schemas = tuple(column for each in described for column in self._schema(each))
-        self.columns = tuple(self._columns()) if is_terminal else ()
+        self.process = self._process(is_terminal=is_terminal)
         # The changes of catalogs that have happened, as the end of a run names them.
         made = (facets.get("sparkLineage_catalogChanges") or {}).get("changes") or () if is_terminal else ()
         self._made = [each for each in made if not each.get("isIgnored")]
+        self.outputs = _once(map(datasets.thing, self._outputs))
+        columns = (datasets.thing(each).column(name, "") for each in self._outputs for name in _types(each))
+        self._kept = {each.key for each in (*self.outputs, *columns)}
+        self.partition_keys: set[tuple[str, str]] = set()
+        self.made: dict[tuple[str, str], Mapping[str, Any]] = {each.key: each.attributes for each in self._altered()}
+        self.storages: list[Thing] = []
         changes, self.remade = tuple(self._changes()), tuple(self._remade())
         self.renamed = tuple(each for each in changes if isinstance(each, Renaming))
         self.dropped = _once(each for each in changes if isinstance(each, Thing))
-        self.retyped = {*self._retyped(), *(column.key for _, columns in self.remade for column in columns)}
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it waited so long that a later event may be there already."""
-        return self.time < (time.time() - _LATE_SECONDS) * 1000
+        self.emptied = _once(self._emptied())
+        self._moved = self._all_moved()
+        self.inputs = self._there(self._inputs)
+        # Half a way would be another one.
+        self.paths = tuple(self._paths()) if is_terminal or is_streaming else ()
+        self.schemas = tuple(column for each in self._outputs for column in self._schema(each)) if is_terminal else ()
+        self.columns = tuple(self._columns()) if is_terminal else ()
 
     def path(self, inputs: Sequence[Thing], output: Thing) -> Thing:
         """Return the process of one way through the task."""
@@ -97,8 +108,18 @@ class TaskUpdate:
         ends = "\n".join([*sorted(each.qualified_name for each in inputs), "", output.qualified_name])
         label = hashlib.sha256(ends.encode()).hexdigest()[:_HASH_LENGTH]
         job, _, namespace = self.process.qualified_name.rpartition("@")
-        names = {"qualifiedName": f"{job}:{label}@{namespace}", "name": f"{job}: {output.attributes['name']}"}
+        shown = f"{self.process.attributes['name']}: {output.attributes['name']}"
+        names = {"qualifiedName": f"{job}:{label}@{namespace}", "name": shown}
         return Thing(kind, names | more, {"application": self.process})
+
+    def _process(self, *, is_terminal: bool) -> Thing:
+        """Return the task in its DAG; the words of its name are found, the task first, and not a part of a word."""
+        attributes = self._attributes(is_terminal=is_terminal)
+        dag_id, namespace = attributes["dagId"] or attributes["name"], attributes["jobNamespace"]
+        *groups, task = str(attributes["taskId"] or attributes["name"]).split(".")
+        attributes["name"] = f"{task} ({' '.join((dag_id, *groups))})"
+        names = {"qualifiedName": f"{dag_id}@{namespace}", "name": dag_id, "jobNamespace": namespace, "dagId": dag_id}
+        return Thing(TASK, attributes, {"dag": Thing(DAG, names)})
 
     def _attributes(self, *, is_terminal: bool) -> dict[str, Any]:
         airflow, job = self._facets["airflow"], self._event["job"]
@@ -150,7 +171,7 @@ class TaskUpdate:
         for output in self._outputs:
             # Without an entry of its own, every input may feed it.
             inputs = fed_by.get((output["namespace"], output["name"]), () if entries else self._inputs)
-            yield _once(map(self._named, inputs)), self._named(output)
+            yield self._there(inputs), self._named(output)
 
     def _schema(self, dataset: Json) -> Iterator[Thing]:
         thing = self._datasets.thing(dataset)
@@ -163,26 +184,52 @@ class TaskUpdate:
             types, thing = _types(output), self._datasets.thing(output)
             for column, edges in fields.items():
                 direct = [each for each in edges.get("inputFields") or () if _is_direct(each)]
-                if sources := _once(map(self._column, direct)):
+                if sources := _once(column for each in direct for column in self._column(each)):
                     yield ColumnEdges(thing.column(column, types.get(column, "")), sources, _expression(direct))
 
-    def _column(self, edge: Json) -> Thing:
+    def _column(self, edge: Json) -> Iterator[Thing]:
         types = _types(self._by_name.get((edge["namespace"], edge["name"]), {}))
-        return self._named(edge).column(edge["field"], types.get(edge["field"], ""))
+        for table in self._there([edge]):
+            column = self._now(table.column(edge["field"], types.get(edge["field"], "")))
+            yield from [column] if column is not None else ()
 
-    def _retyped(self) -> Iterator[tuple[str, str]]:
-        """Return the keys of the columns that have a new type, or a new name."""
+    def _there(self, names: Iterable[Json]) -> tuple[Thing, ...]:
+        """Return the datasets of these names that are there at the end."""
+        return _once(now for each in names if (now := self._now(self._named(each))) is not None)
+
+    def _now(self, thing: Thing) -> Thing | None:
+        """Return what a thing is called at the end, None for one that is gone."""
+        now: Thing | None = thing
+        while now is not None and now.key in self._moved:
+            now = self._moved[now.key]
+        emptied = {each.key for each in self.emptied}
+        for above in now.all() if now is not None else ():
+            if above.key in self._kept:
+                break
+            if above.key in emptied or self._moved.get(above.key, above) is None:
+                return None
+        return now
+
+    def _all_moved(self) -> Mapping[tuple[str, str], Thing | None]:
+        """Return under which name each thing is there at the end, by its key before; None for one that is gone."""
+        moved: dict[tuple[str, str], Thing | None] = {}
+        for each in self.renamed:
+            moved.pop(each.new.key, None)
+            moved[each.old.key] = each.new
+        moved |= {each.key: None for each in self.dropped}
+        return {key: now for key, now in moved.items() if key not in self._kept}
+
+    def _altered(self) -> Iterator[Thing]:
+        """Return the columns that are new, or have a new type or a new name."""
         for change in self._made:
             for each in change.get("columns") or () if change["change"] == "ALTER" else ():
                 if new := each.get("new"):
-                    yield self._named(change).column(new["name"], "").key
+                    yield _described(self._named(change), new)
 
     def _changes(self) -> Iterator[Thing | Renaming]:
         """Return what was dropped and is not there at the end, and what was renamed, with both names."""
         changes = self._made
         last = {each["objectName"]: each for each in changes}
-        columns = (self._datasets.thing(each).column(name, "") for each in self._outputs for name in _types(each))
-        kept = {each.key for each in (*map(self._datasets.thing, self._outputs), *columns)}
         for place, each in enumerate(changes):
             name, before = each["objectName"], changes[:place]
             if each["change"] == "RENAME":
@@ -194,15 +241,22 @@ class TaskUpdate:
                 is_anew = _has(before, "DROP", name) and _has(before, "CREATE", previous)
                 yield old if is_anew else Renaming(old, new)
             elif each["change"] == "DROP" and last[name] is each:
-                yield from (one for one in self._dropped(each, name) if one.key not in kept)
+                yield from (one for one in self._dropped(each, name) if one.key not in self._kept)
             elif each["change"] == "ALTER":
                 found = _altered(self._named(each), each.get("columns") or ())
-                yield from (one for one in found if isinstance(one, Renaming) or one.key not in kept)
+                yield from (one for one in found if isinstance(one, Renaming) or one.key not in self._kept)
+
+    def _emptied(self) -> Iterator[Thing]:
+        for each in self._made:
+            if (each["change"], each["objectType"]) == ("DROP", "DATABASE"):
+                yield from self._dropped(each, each["objectName"])
 
     def _dropped(self, change: Json, name: str) -> Iterator[Thing]:
         if change["objectType"] == "DATABASE":
             if self._is_hives(change):
-                yield self._datasets.table(f"{name}.", DatasetName(change["namespace"], name)).within["db"]
+                # A database has no host: those of its tables know the cluster.
+                like = next((each for each in self._by_name.values() if _is_in_hive(each)), change)
+                yield self._datasets.table(f"{name}.", DatasetName(like["namespace"], name)).within["db"]
             return
         if (table := self._object(change, name)) is not None and table.type == "hive_table":
             yield table
@@ -212,14 +266,42 @@ class TaskUpdate:
     def _remade(self) -> Iterator[tuple[Thing, tuple[Thing, ...]]]:
         found: dict[str, Json] = {}
         for each in self._made:
-            is_renamed = each["change"] == "RENAME" and found.pop(str(each.get("previousObjectName")), None) is not None
-            if is_renamed or (each["change"] in ("CREATE", "OVERWRITE") and each.get("isCertain", True)):
-                found[each["objectName"]] = each
+            before = found.pop(str(each.get("previousObjectName")), None) if each["change"] == "RENAME" else None
+            if each["change"] in ("CREATE", "OVERWRITE") and each.get("isCertain", True):
+                before = found.get(each["objectName"], {})
+            if before is not None:
+                found[each["objectName"]] = {**before, **each}
         for each in found.values():
             dataset = self._by_name.get((each["namespace"], each["name"]), {})
-            if types := _types(dataset):
+            if fields := _fields(dataset):
                 thing = self._datasets.thing(dataset)
-                yield thing, tuple(thing.column(name, kind) for name, kind in types.items())
+                columns = [_described(thing, column) for column in fields]
+                self.made |= {column.key: column.attributes for column in columns}
+                if thing.type == "hive_table":
+                    self._make(thing, each, columns, dataset)
+                yield thing, tuple(columns)
+
+    def _make(self, table: Thing, change: Json, columns: Sequence[Thing], dataset: Json) -> None:
+        """Note what Hive's hook would write of a table, its columns and its files."""
+        # Formats that have a catalog of their own keep their keys there.
+        is_hives = layer_of(dataset.get("facets") or {}) not in LAYERS
+        keys = {str(each).lower() for each in change.get("partitionedBy") or () if is_hives}
+        self.partition_keys |= {each.key for each in columns if each.attributes["name"] in keys}
+        places = count(), count()
+        for each in columns:
+            self.made[each.key] = {**each.attributes, "position": next(places[each.key in self.partition_keys])}
+        known = {
+            "comment": (change.get("properties") or {}).get("comment"),
+            "createTime": _milliseconds(change.get("time")),
+            "owner": self.process.attributes.get("owner"),
+        }
+        namespace, name = str(dataset["namespace"]), str(dataset["name"])
+        if not namespace.startswith("hive:"):
+            known["tableType"] = "MANAGED_TABLE" if _is_managed(name, change["objectName"]) else "EXTERNAL_TABLE"
+            location = f"{namespace}{':' if namespace == 'file' else '' if name.startswith('/') else '/'}{name}"
+            storage = {"qualifiedName": f"{table.qualified_name}_storage", "location": location, "compressed": False}
+            self.storages.append(Thing("hive_storagedesc", storage, {"table": table}))
+        self.made[table.key] = {key: value for key, value in known.items() if value}
 
     def _object(self, change: Json, name: str) -> Thing | None:
         """Return the table of this name, or old name, in a catalog; None where its place in Atlas is not known."""
@@ -291,9 +373,18 @@ def _expression(edges: Iterable[Json]) -> str:
     return ", ".join(sorted(said))
 
 
+def _described(table: Thing, field: Json) -> Thing:
+    """Return a column of a table with the comment that an event has of it."""
+    column, comment = table.column(str(field["name"]), _type(field)), field.get("description")
+    return replace(column, attributes={**column.attributes, "comment": str(comment)}) if comment else column
+
+
+def _fields(dataset: Json) -> Sequence[Json]:
+    return ((dataset.get("facets") or {}).get("schema") or {}).get("fields") or ()
+
+
 def _types(dataset: Json) -> dict[str, str]:
-    fields = ((dataset.get("facets") or {}).get("schema") or {}).get("fields") or ()
-    return {str(each["name"]): _type(each) for each in fields}
+    return {str(each["name"]): _type(each) for each in _fields(dataset)}
 
 
 def _type(column: Json) -> str:

@@ -1,6 +1,7 @@
-"""Our types in Atlas. Datasets have Atlas's own types. Some of Atlas's types get more attributes.
+"""Our types in Atlas; datasets have Atlas's own types.
 
-Atlas has ``spark_application`` in version 1.0 (``1100-spark_model.json``), and keeps its attributes.
+A task is a ``spark_application`` (``1100-spark_model.json``) of a type of its own, because its DAG owns it: Atlas
+demands an owner of all entities of a type that is owned.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-APPLICATION = "spark_application"
+DAG = "spark_lineage_dag"
+TASK = "spark_lineage_task"
 PATH = "spark_lineage_path"
 DATASET = "spark_dataset"
 COLUMN = "spark_dataset_column"
 COLUMN_LINEAGE = "spark_application_column_lineage"
 SERVICE = "spark"
-VERSION = "1.2"
+VERSION = "1.3"
 """To be raised whenever a definition changes: types of an older version are updated."""
 
 Definition = Mapping[str, Any]
@@ -52,15 +54,19 @@ def _owned(name: str, owner: str, owns: str, owned: str, is_in: str) -> dict[str
 
 DEFINITIONS: Definitions = {
     "entityDefs": [
+        # As Atlas has them.
+        {**_entity("spark_application", "Process", "An application of Spark"), "typeVersion": "1.0"},
+        {**_entity("spark_column_lineage", "Process", "What a column is made from"), "typeVersion": "1.0"},
+        _entity(DAG, "Asset", "A DAG of Airflow, with its tasks", _attributes("string", "jobNamespace", "dagId")),
         _entity(
-            APPLICATION,
-            "Process",
+            TASK,
+            "spark_application",
             "A task of Airflow that runs Spark",
             _attributes(
                 "string", "jobNamespace", "dagId", "taskId", "runId", "applicationId", "state", "error", "changesDone"
             ),
             _attributes("string", "uiUrl", "historyUrl", "logsUrl"),
-            _attributes("date", "logicalDate", "startTime", "endTime"),
+            _attributes("date", "logicalDate", "startTime", "endTime", "lastEnd"),
             _attributes("int", "tryNumber"),
         ),
         _entity(PATH, "Process", "The way of data through a task to one of its outputs"),
@@ -71,8 +77,6 @@ DEFINITIONS: Definitions = {
             _attributes("string", "datasetNamespace", "datasetName", "format"),
         ),
         _entity(COLUMN, "DataSet", "A column of a dataset whose own type has none", _attributes("string", "type")),
-        # As Atlas has it. Whatever owned those would have to be there for everybody's: ours are a type of our own.
-        {**_entity("spark_column_lineage", "Process", "What a column is made from"), "typeVersion": "1.0"},
         _entity(
             COLUMN_LINEAGE,
             "spark_column_lineage",
@@ -81,8 +85,9 @@ DEFINITIONS: Definitions = {
         ),
     ],
     "relationshipDefs": [
-        _owned("spark_application_lineage_paths", APPLICATION, "lineagePaths", PATH, "application"),
-        _owned("spark_application_column_lineages", APPLICATION, "columnLineages", COLUMN_LINEAGE, "application"),
+        _owned("spark_lineage_dag_tasks", DAG, "tasks", TASK, "dag"),
+        _owned("spark_application_lineage_paths", TASK, "lineagePaths", PATH, "application"),
+        _owned("spark_application_column_lineages", TASK, "columnLineages", COLUMN_LINEAGE, "application"),
         _owned("spark_dataset_columns", "DataSet", "sparkColumns", COLUMN, "dataset"),
     ],
 }

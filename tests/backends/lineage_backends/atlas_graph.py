@@ -160,7 +160,7 @@ class Graph(Store):
                     if with_shells and not each.get("guid") and not self._exists(each):
                         shells.append((each["typeName"], dict(each["uniqueAttributes"])))
                     else:
-                        self._check_end(self.types.relations(given["typeName"])[key], each, stream)
+                        self._check_end(self.types.relation(given["typeName"], key, value), each, stream)
         return shells
 
     def _check_end(self, relation: Relation, reference: Mapping[str, Any], stream: _Stream) -> None:
@@ -181,7 +181,7 @@ class Graph(Store):
             if entity.attributes.get(key) != (empty(known[key]["typeName"]) if value is None else value):
                 return True
         for key, value in related.items():
-            relation = self.types.relations(entity.type)[key]
+            relation = self.types.relation(entity.type, key, value)
             now = [each.other(entity).guid for each in self.edges_of(entity, relation.kind, relation)]
             wanted = [self.referenced(each, assigned).guid for each in _listed(value)]
             # The order counts where the attribute is not there for the relationship alone: a process's inputs.
@@ -192,7 +192,7 @@ class Graph(Store):
     def _set(self, entity: Entity, values: Any, related: Any, assigned: Any, changes: _Changes) -> None:
         entity.updated_by, entity.updated_at = changes.user, changes.at
         for key, value in related.items():
-            relation = self.types.relations(entity.type)[key]
+            relation = self.types.relation(entity.type, key, value)
             targets = list(dict.fromkeys(self.referenced(each, assigned) for each in _listed(value)))
             self._match(entity, relation, targets, changes)
         self.keep(entity, values)

@@ -83,7 +83,7 @@ class Types:
     """All definitions by name."""
 
     definitions: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _relations: dict[str, dict[str, Relation]] = field(default_factory=dict)
+    _relations: dict[str, dict[str, list[Relation]]] = field(default_factory=dict)
 
     def get(self, name: str) -> dict[str, Any]:
         """One of them; 404 when it is missing."""
@@ -113,14 +113,23 @@ class Types:
         }
 
     def relations(self, name: str) -> dict[str, Relation]:
-        """What an entity of the type is related by, by attribute."""
+        """What an entity of the type is related by, by attribute: the first relationship of each."""
+        return {attribute: some[0] for attribute, some in self.all_relations(name).items()}
+
+    def relation(self, name: str, attribute: str, value: Any) -> Relation:
+        """The relationship of an attribute that a reference, or the first of a list, names; else the first."""
+        some, first = self.all_relations(name)[attribute], (value or [None])[0] if isinstance(value, list) else value
+        return next((each for each in some if each.kind == (first or {}).get("relationshipType")), some[0])
+
+    def all_relations(self, name: str) -> dict[str, list[Relation]]:
+        """The same with all relationships of an attribute: a column is one of its table, or a partition key."""
         if name not in self._relations:
             found = self._relations[name] = {}
             for each in self.lineage(name):
                 for definition, end in itertools.product(self.definitions.values(), (1, 2)):
                     if definition.get("category") == "RELATIONSHIP" and definition[f"endDef{end}"]["type"] == each:
                         attribute = definition[f"endDef{end}"]["name"]
-                        found.setdefault(attribute, Relation(attribute, definition, end, each))
+                        found.setdefault(attribute, []).append(Relation(attribute, definition, end, each))
         return self._relations[name]
 
     def normalized(self, name: str, given: Mapping[str, Any], related: Mapping[str, Any], *, partly: bool) -> Any:

@@ -61,7 +61,8 @@ def _whole(store: Store, entity: Entity, *, has_relations: bool) -> dict[str, An
     values = {key: entity.attributes.get(key) for key in known}
     shown: dict[str, Any] = {}
     for key, relation in relations.items():
-        edges = store.edges_of(entity, relation.kind, relation)
+        some = store.types.all_relations(entity.type)[key]
+        edges = [edge for each in some for edge in store.edges_of(entity, each.kind, each)]
         found = [_related(entity, edge) for edge in edges]
         one = next((each for each in found if each["relationshipStatus"] == "ACTIVE"), found[-1] if found else None)
         shown[key] = found if relation.is_many else one
