@@ -22,6 +22,8 @@ _NAMED_COUNTS = 3
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 # Of C0, C1 and Unicode: what ends a line, and what a terminal takes for a command.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Of C0 and DEL: what no backend can hold.
+_UNHELD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
 _LONGEST_LINE = 500
 _UNREACHED = {
@@ -100,6 +102,11 @@ class Log:
 def escaped(text: str) -> str:
     """Return a text as one line that a terminal shows as it is: names and answers of servers may hold anything."""
     return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def without_controls(text: str) -> str:
+    """Replace what no backend can hold: of control characters, all but tab and line end."""
+    return _UNHELD.sub("\ufffd", text)
 
 
 def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
