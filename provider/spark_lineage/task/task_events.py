@@ -70,8 +70,7 @@ class TaskEvents:
         self._airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
         self._details = NO_DETAILS
         self._is_silent = False
-        # For no connection, until what they need is known to be right.
-        self._sender = ConnectionSender((), settings, guard)
+        self._sender: ConnectionSender | None = None
         # For the line of the log that says what was delivered.
         self._types: list[str] = []
         self._provider = self._children = ""
@@ -82,8 +81,8 @@ class TaskEvents:
         with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
-            conn_ids = () if self._is_silent else settings.lineage_conn_id
-            self._sender = ConnectionSender(conn_ids, settings, guard)
+            if settings.lineage_conn_id and not self._is_silent:
+                self._sender = ConnectionSender(settings.lineage_conn_id, settings, guard)
         with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
             self._provider = "" if self._is_silent else transport_text()
         with guard("The next START repeats no datasets", can_fail=False):
@@ -94,7 +93,7 @@ class TaskEvents:
 
         :param declared: the task's inlets and outlets, None where it has none
         """
-        if self._has_begun or not self._sender.destinations:
+        if self._has_begun or self._sender is None or not self._sender.destinations:
             return
         self._has_begun = True
         with self._guard("The START of the task is not sent", can_fail=False):
@@ -142,8 +141,7 @@ class TaskEvents:
             # A stream to which nothing new came goes on with what it did: Marquez would take it for a batch.
             lineage = structs.replace(lineage, is_streaming=True)
         known = self._known(lineage, counts)
-        if is_idle:
-            known = with_last_end(known, earlier)
+        known = with_last_end(known, earlier) if is_idle else known
         if counts is not None:
             self.operator_lineage = known
         end, event = reported_end(lineage.state, error), None
@@ -154,7 +152,8 @@ class TaskEvents:
                 if directory is not None:
                     # Where a process that took this one for lost has sent an end, it is that one.
                     event = kept_events.append_end(directory, event)
-            self._sender.put(event, at_most_seconds=seconds)
+            if self._sender is not None:
+                self._sender.put(event, at_most_seconds=seconds)
             self._types.append(end)
             # Whatever interrupts what comes before this, the end is sent again, with what is known then.
             self._has_ended = True
@@ -164,8 +163,9 @@ class TaskEvents:
             with self._guard("The task makes no asset events", can_fail=False):
                 if (assets := add_ons.part("assets")) is not None:
                     self._asset_count = assets.emit_assets(lineage, self._context, self._guard.log)
-        with self._guard("Child runs are not sent", can_fail=False):
-            self._send_children(lineage, directory)
+        if self._settings.granularity != "task":
+            with self._guard("Child runs are not sent", can_fail=False):
+                self._send_children(lineage, directory)
         self._last = end, event, why
 
     def deliver(self) -> None:
@@ -173,16 +173,19 @@ class TaskEvents:
 
         After the end of the task, log what was delivered.
         """
-        left = self._sender.deliver(self._kill.deadline.within(self._settings.brief_seconds).seconds_left)
+        left, destinations = "", list[str]()
+        if self._sender is not None:
+            left = self._sender.deliver(self._kill.deadline.within(self._settings.brief_seconds).seconds_left)
+            destinations = list(self._sender.destinations)
         if self._last is None:
             return
         parts = [
             self._provider and f"Airflow's OpenLineage provider sends the end by {self._provider}",
             self._children,
         ]
-        if self._sender.destinations:
+        if destinations:
             types = ", ".join(f"{count} {name}" if count > 1 else name for name, count in Counter(self._types).items())
-            where = ", ".join(self._sender.destinations)
+            where = ", ".join(destinations)
             parts.insert(0, f"{types} for {where} ({left})" if left else f"{types} to {where}")
         if self._asset_count:
             parts.append(f"outputs given to Airflow as assets: {self._asset_count}")
@@ -200,9 +203,11 @@ class TaskEvents:
                 if self._has_ended:
                     return None
                 encoded = Outgoing.encode(event)
-                self._sender.put(encoded, at_most_seconds=BRIEF_SECONDS)
+                if self._sender is not None:
+                    self._sender.put(encoded, at_most_seconds=BRIEF_SECONDS)
                 self._types.append(event_type)
-            self._sender.deliver_meanwhile()
+            if self._sender is not None:
+                self._sender.deliver_meanwhile()
             if event_type == "RUNNING":
                 send(event)
         return encoded
@@ -234,7 +239,8 @@ class TaskEvents:
             with self._guard("An event cannot be sent again later", can_fail=False):
                 if directory is not None:
                     kept_events.append(directory, each.body)
-            self._sender.put(each, at_most_seconds=BRIEF_SECONDS)
+            if self._sender is not None:
+                self._sender.put(each, at_most_seconds=BRIEF_SECONDS)
         seconds = self._kill.deadline.within(_CHILDREN_SECONDS).seconds_left
         self._children = send_children(events, seconds, self._context["ti"])
 
