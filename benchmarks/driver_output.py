@@ -73,7 +73,7 @@ def main() -> None:
         folder = Path(name)
         os.environ["AIRFLOW_HOME"] = str(folder)
         os.environ["AIRFLOW_CONN_SPARK_DEFAULT"] = '{"conn_type": "spark", "host": "local[2]"}'
-        from spark_lineage.secrets.redacted_event import redact_event
+        from spark_lineage.secrets.redaction import redact_event
 
         hooks = {"stock": processing(folder, is_ours=False), "ours": processing(folder, is_ours=True)}
         every = {kind: [line.format(n) for n in range(asked.lines)] for kind, line in LINES.items()}

@@ -47,7 +47,7 @@ ARROWS = {
     # What the tab shows, from JSON alone.
     "view": set(),
     "task": _LEAVES | {"settings", "inject", "adapters", "submission", "watch", "emit", "deliver", "add_ons"},
-    "recover": _LEAVES | {"settings", "adapters", "submission", "watch", "emit", "deliver"},
+    "recover": _LEAVES - {"secrets"} | {"settings", "adapters", "submission", "watch", "emit", "deliver"},
     "doctor": _LEAVES - {"merge"} | {"cli", "deliver", "http_client", "inject", "settings", "submission", "watch"},
     # What nobody but the table of add-ons names.
     "supervision": {"cli", "submission", "http_client", "launch", "plans", "secrets", "settings", "watch"},
@@ -71,7 +71,7 @@ _OF_ADD_ONS = ("spark_lineage.operators.lineage_archive", "spark_lineage.listene
 EXITS = {
     "event": {
         *("emit.child_events", "emit.facets", "emit.redacted_lineage", "emit.run_event", "emit.task_event"),
-        *("task.task_events", "recover.__main__", "recover.closing", "deliver.connection_transport", "replay.replay"),
+        *("deliver.spool", "replay.replay"),
     },
     # The hook prints its command, and puts it into its exception.
     "log": {
@@ -89,8 +89,7 @@ EXITS = {
 }
 _REDACTING = {
     *(f"{PACKAGE}.secrets.redaction.{name}" for name in ("Redaction", "clean_errors", "redact", "redact_command")),
-    *(f"{PACKAGE}.secrets.redaction.redact_{name}" for name in ("dataset", "error", "key", "name", "value")),
-    *(f"{PACKAGE}.secrets.redacted_event.{name}" for name in ("encode", "redact_event")),
+    *(f"{PACKAGE}.secrets.redaction.redact_{name}" for name in ("dataset", "error", "event", "key", "name", "value")),
     f"{PACKAGE}.adapters.driver_output.LineRedaction",
     f"{PACKAGE}.launch.launch.kept",
     f"{PACKAGE}.emit.redacted_lineage.redact_lineage",

@@ -13,6 +13,7 @@ import pytest
 from lineage_backends.http_answers import Hang
 
 from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.launch.log import Guard
 from spark_lineage.settings import Settings
@@ -62,7 +63,7 @@ def test_put_where_one_outbox_takes_nothing_keeps_the_event_for_the_others(
     connect("full", openlineage_backend.url)
     connect("other", NOBODY)
     sending = sender(outbox, "full", "other")
-    sending.put(event("START"), at_most_seconds=5)
+    sending.put(Outgoing.of(event("START")), at_most_seconds=5)
     assert [each["eventType"] for each in openlineage_backend.events] == ["START"]
     assert len(outbox.spool("other").waiting()) == 1
     assert sending.deliver(5) == "1 wait in the outbox"
@@ -76,9 +77,9 @@ def test_deliver_after_a_connection_was_mended_counts_what_came_before(
         outbox.directory.mkdir()
         (outbox.directory / "later").write_text("no directory")
     sending = sender(outbox, "later")
-    sending.put(event("START"), at_most_seconds=5)
+    sending.put(Outgoing.of(event("START")), at_most_seconds=5)
     connect("later", NOBODY)
-    sending.put(event("COMPLETE"), at_most_seconds=5)
+    sending.put(Outgoing.of(event("COMPLETE")), at_most_seconds=5)
     assert sending.deliver(5).startswith(left)
 
 
@@ -86,7 +87,7 @@ def test_deliver_again_waits_no_longer_than_in_all(outbox: Outbox, connect: Any,
     openlineage_backend.always = Hang()
     connect("shop", openlineage_backend.url)
     sending = sender(outbox, "shop", seconds=2.0)
-    sending.put(event("START"), at_most_seconds=5)
+    sending.put(Outgoing.of(event("START")), at_most_seconds=5)
     began = time.monotonic()
     for _ in range(3):
         assert sending.deliver(30) == "1 wait in the outbox"

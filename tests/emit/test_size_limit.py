@@ -202,6 +202,15 @@ def test_cut_event_that_fits_is_left_as_it_is() -> None:
     assert limited(rich(), limit - 1)[1] is not None
 
 
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_cut_event_that_fits_twice_is_not_measured(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    event = as_event(task_of(path))
+    limit = 2 * (sent_bytes(event) + 256)
+    assert measured(as_event(task_of(path))) < limit
+    monkeypatch.setattr("spark_lineage.emit.size_limit._Ladder", None)
+    assert cut(event, limit) is None
+
+
 def measured(event: RunEvent) -> int:
     """The bytes that the ladder finds in an event, of which it takes every one for too many."""
     return int(cut(event, 0).fullBytes)

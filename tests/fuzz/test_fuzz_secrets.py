@@ -15,12 +15,12 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from spark_lineage.secrets import registered_secrets
-from spark_lineage.secrets.redacted_event import redact_event
 from spark_lineage.secrets.redaction import (
     redact,
     redact_command,
     redact_dataset,
     redact_error,
+    redact_event,
     redact_name,
     redact_value,
 )

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from msgspec import structs
 
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.line import LineCounts
-from spark_lineage.launch.log import (
-    LineageRequiredError,
-    Log,
-    error_text,
-    log_lineage,
-    log_status,
-    nothing_came,
-    unmet,
-)
+from spark_lineage.launch.log import Log, error_text, log_lineage, log_status
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage, UnknownDatasets, UnreadPart
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
@@ -118,25 +109,6 @@ def test_counts_are_one_warning_with_the_first_three_names(logged: pytest.LogCap
     assert warning.startswith(f"The lineage is not complete: {NAMES}. See docs/troubleshooting.md#")
 
 
-@pytest.mark.parametrize(
-    ("required", "is_lacking", "is_complete", "reason"),
-    [
-        (False, True, True, None),
-        (True, True, True, "nothing came"),
-        ("complete", True, True, "nothing came"),
-        (True, False, False, None),
-        ("complete", False, True, None),
-        ("complete", False, False, f"lineage_required is complete. The lineage is not complete: {NAMES}."),
-    ],
-)
-def test_unmet_is_what_the_task_asked_for_and_did_not_get(
-    required: bool | str, is_lacking: bool, is_complete: bool, reason: str | None
-) -> None:
-    lacking = LineageRequiredError("nothing came") if is_lacking else None
-    error = unmet(TaskLineage("COMPLETE") if is_complete else INCOMPLETE, lacking, required=required)
-    assert (str(error) if error else None) == reason
-
-
 def test_the_lineage_in_short(lineage: TaskLineage, counts: LineCounts, logged: pytest.LogCaptureFixture) -> None:
     log_lineage(lineage, counts, log)
     assert "hunter2" not in logged.text
@@ -216,24 +188,3 @@ def test_of_many_datasets_the_first_ten_are_named(lineage: TaskLineage, logged: 
     summary, read, *_ = said(logged, logging.INFO)
     assert "100 inputs" in summary
     assert read == f"Read: {', '.join(f'file /in/{number:03}' for number in range(10))}, and 90 more"
-
-
-def test_where_nothing_came_it_says_where_it_looked_and_what_to_check() -> None:
-    text = nothing_came(Path("/lineage/shop/load"), LineCounts(set_aside={"no JSON": 2}), has_listener=True)
-    assert text.startswith(
-        "No lineage came from the driver: no event in /lineage/shop/load/*.ndjson (2 lines set aside). "
-    )
-    for cause in ("(1) the listener jar", "(2) the driver ran on another host", "(3) the listener was switched off"):
-        assert cause in text
-
-
-def test_where_no_event_log_came_it_says_where_it_looked_and_what_to_check() -> None:
-    launch = Launch("/lineage", "run", event_logs=("/lineage/event-log", "/var/events"))
-    text = nothing_came(Path("/lineage"), LineCounts(), launch, has_listener=False)
-    assert text.startswith("No lineage came from the driver: no event log of it in /lineage/event-log and /var/events.")
-    for cause in (
-        "(1) the program ended before",
-        "(2) it sets spark.eventLog.* itself",
-        "(3) the driver ran on another",
-    ):
-        assert cause in text

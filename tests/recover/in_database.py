@@ -25,11 +25,12 @@ from sqlalchemy import select, update
 
 from spark_lineage.deliver import kept_events
 from spark_lineage.launch.directory import create_private, launch_directory
-from spark_lineage.launch.launch import Launch, LostTry, TaskKey, store_launch
+from spark_lineage.launch.launch import Launch, TaskKey, store_launch
 from spark_lineage.launch.stores import ServerStore
 from spark_lineage.recover.__main__ import close_try
 from spark_lineage.recover.search import (
     DagRunEnd,
+    LostTry,
     lineage_root,
     lost_meanwhile,
     lost_of_dag_run,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_lineage.launch.launch import Launch, LostTry, TaskKey
+from spark_lineage.launch.launch import Launch, TaskKey
 from spark_lineage.recover import backlog
 from spark_lineage.recover.backlog import Backlog
+from spark_lineage.recover.search import LostTry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

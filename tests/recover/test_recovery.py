@@ -20,8 +20,9 @@ from http_server import Handler, serving
 
 from spark_lineage.adapters.processes import LAUNCH_VARIABLE, processes_of
 from spark_lineage.launch.directory import TRANSITIONS_FILE
-from spark_lineage.launch.launch import Launch, LostTry, TaskKey
+from spark_lineage.launch.launch import Launch, TaskKey
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
+from spark_lineage.recover.search import LostTry
 from spark_lineage.settings.places import Places
 
 log = logging.getLogger(__name__)

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from spark_lineage.deliver.kept_events import append, append_end, end_of
+from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.launch.directory import RUN_EVENTS_FILE
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.replay.merged_events import KeptEventsError, digest_of, events_in
@@ -243,18 +244,19 @@ def test_a_run_has_one_end_whoever_tells_it(tmp_path: Path) -> None:
     start, first, second = event(eventType="START"), event(eventType="FAIL"), event(eventType="COMPLETE")
     append(tmp_path, start)
     assert end_of(tmp_path, RUN_ID) is None
-    assert append_end(tmp_path, first) == first
-    assert append_end(tmp_path, second) == first
-    assert end_of(tmp_path, RUN_ID) == first
+    assert append_end(tmp_path, Outgoing.of(first)).body == first
+    assert append_end(tmp_path, Outgoing.of(second)).body == first
+    assert end_of(tmp_path, RUN_ID) == Outgoing.of(first)
     other = event(run={"runId": RUN_ID.replace("e6e0", "e6e1")})
-    assert append_end(tmp_path, other) == other
+    assert append_end(tmp_path, Outgoing.of(other)).body == other
     assert contents(tmp_path) == [start, first, other]
 
 
 def test_processes_at_once_tell_one_end(tmp_path: Path) -> None:
     program = (
         "import pathlib, sys; from spark_lineage.deliver.kept_events import append_end; "
-        "sys.stdout.write(append_end(pathlib.Path(sys.argv[1]), sys.argv[2].encode()).decode())"
+        "from spark_lineage.deliver.spool import Outgoing; "
+        "sys.stdout.write(append_end(pathlib.Path(sys.argv[1]), Outgoing.of(sys.argv[2].encode())).body.decode())"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     started = [

@@ -19,8 +19,14 @@ from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.secrets import registered_secrets as own_secrets
-from spark_lineage.secrets.redacted_event import encode, redact_event
-from spark_lineage.secrets.redaction import redact, redact_command, redact_error, redact_value, remember_values
+from spark_lineage.secrets.redaction import (
+    redact,
+    redact_command,
+    redact_error,
+    redact_event,
+    redact_value,
+    remember_values,
+)
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_monitor import StatusMonitor
@@ -211,9 +217,9 @@ def test_a_planted_secret_is_in_no_outbox_and_in_no_kept_event(tmp_path: Path) -
     launch = tmp_path / "launch"
     launch.mkdir()
     for place, _, what, _ in ALL:
-        content = encode(restore(json.dumps(planted(place, what)).encode()))
-        outbox.spool("marquez").put(Outgoing.of(content))
-        kept_events.append(launch, content)
+        event = Outgoing.encode(restore(json.dumps(planted(place, what)).encode()))
+        outbox.spool("marquez").put(event)
+        kept_events.append(launch, event.body)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     written = b"".join(file.read_bytes() for file in files)
     assert len(written) > 2 * len(ALL) * 1000

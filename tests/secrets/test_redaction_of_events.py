@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.secrets import registered_secrets as own_secrets
-from spark_lineage.secrets.redacted_event import encode, redact_event
+from spark_lineage.secrets.redaction import redact_event
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d60"
@@ -183,5 +184,5 @@ def test_any_json_keeps_its_types_and_is_masked_once_and_for_all(found: dict[str
 def test_a_number_that_json_does_not_know_is_left_out() -> None:
     event = restore((FIXTURES / "a_414.ndjson").read_bytes().splitlines()[0])
     event.run.facets = {"x": {**FACET, "rate": float("nan"), "most": float("inf"), "one": 1.5}}
-    facet = json.loads(encode(event), parse_constant=pytest.fail)["run"]["facets"]["x"]
+    facet = json.loads(Outgoing.encode(event).body, parse_constant=pytest.fail)["run"]["facets"]["x"]
     assert facet == {**FACET, "rate": None, "most": None, "one": 1.5}

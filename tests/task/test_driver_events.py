@@ -10,8 +10,9 @@ import pytest
 from cluster_manager import APPLICATION_ID, Cluster
 from lineage_backends.hadoop import write_site
 
-from spark_lineage.launch.launch import Launch, LostTry, TaskKey
+from spark_lineage.launch.launch import Launch, TaskKey
 from spark_lineage.recover.recovery import recover
+from spark_lineage.recover.search import LostTry
 from spark_lineage.settings.places import Places
 from spark_lineage.submission.driver_log import events_of
 

@@ -320,8 +320,9 @@ def test_a_lost_try_has_what_the_service_has_taken(bench: Any, service: Any, tmp
 RECOVERY = """
 import json, logging, pathlib, sys
 import msgspec
-from spark_lineage.launch.launch import Launch, LostTry, TaskKey
+from spark_lineage.launch.launch import Launch, TaskKey
 from spark_lineage.recover.recovery import recover
+from spark_lineage.recover.search import LostTry
 from spark_lineage.settings.places import Places
 logging.basicConfig(stream=sys.stderr)
 launch = msgspec.json.decode(pathlib.Path(sys.argv[1]).read_bytes(), type=Launch)

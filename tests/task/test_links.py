@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.launch.log import Guard
-from spark_lineage.task.links import HISTORY, JOB, LINKS, UI, TaskLinks, job_url
+from spark_lineage.task.links import HISTORY, JOB, LINKS, UI, TaskLinks
 from spark_lineage.view import XCOM_KEY
 
 if TYPE_CHECKING:
@@ -131,7 +131,3 @@ def test_airflow_asks_the_operator_at_the_end() -> None:
     operator = SimpleNamespace(lineage_links={"spark_lineage_history": "http://history"})
     assert [link.get_link(operator, ti_key=None) for link in (UI, HISTORY, JOB)] == ["", "http://history", ""]
     assert len({link.xcom_key for link in LINKS}) == len({link.name for link in LINKS}) == 5
-
-
-def test_without_a_pattern_there_is_no_job() -> None:
-    assert job_url("", None, is_map_index_in_name=False) is None

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from spark_lineage.launch.driver import Driver
+from spark_lineage.launch.log import without_controls
 from spark_lineage.launch.retention import APPLICATION
-from spark_lineage.secrets.redacted_event import without_controls
 from spark_lineage.secrets.redaction import beginning, redact_name
 from spark_lineage.secrets.secret_keys import MASK, Prefilter
 

@@ -14,12 +14,11 @@ import attr
 from openlineage.client.event_v2 import RunEvent
 from openlineage.client.transport.transport import Config, Transport
 
-from spark_lineage.deliver.spool import TERMINAL
+from spark_lineage.deliver.spool import TERMINAL, Outgoing
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import as_meant, value_of
 from spark_lineage.launch.bounded_run import Kill
 from spark_lineage.launch.log import Guard, Log
-from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings.places import section_settings
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class ConnectionTransport(Transport):
             seconds = Kill.of_process.deadline.within(seconds).seconds_left
         guard = Guard(lambda: False, _log)
         sender = ConnectionSender((self.config.conn_id,), settings, guard, is_for_provider=True)
-        sender.put(encode(as_meant(event)), at_most_seconds=seconds)
+        sender.put(Outgoing.encode(as_meant(event)), at_most_seconds=seconds)
         if left := sender.deliver(seconds):
             _log.warning("Of the events for %s, %s.", ", ".join(sender.destinations), left)
 

@@ -25,7 +25,7 @@ class FileSender:
         """Write one event; errors as of ``Sender``."""
         try:
             with appending(self._path, 0o644) as append:
-                append(b" ".join(event.body.splitlines()))
+                append(event.body)
         except OSError as error:
             raise Later(f"{self._path} cannot be written: {error.strerror}", is_away=True) from None
 

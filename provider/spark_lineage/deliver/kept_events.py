@@ -6,8 +6,7 @@ Everything here raises ``OSError`` when a file cannot be read, or written.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from spark_lineage.deliver.spool import TERMINAL, Outgoing, SpoolError
@@ -23,27 +22,23 @@ def append(directory: Path, content: bytes) -> None:
     Nothing is kept where there is no such directory.
     """
     if directory.is_dir():
-        with _appending(directory) as append_line:
+        with appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW) as append_line:
             append_line(content)
 
 
 @LINEAGE_FILES.bounded
-def append_end(directory: Path, content: bytes) -> bytes:
-    """Keep the end of a run, unless there is one already; return the one that is kept, or this one.
-
-    :raises SpoolError: for what is no event of OpenLineage
-    """
+def append_end(directory: Path, end: Outgoing) -> Outgoing:
+    """Keep the end of a run, unless there is one already; return the one that is kept, or this one."""
     if directory.is_dir():
-        run_id = Outgoing.of(content).run_id
-        with _appending(directory) as append_line:
-            if (kept := end_of(directory, run_id)) is not None:
+        with appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW) as append_line:
+            if (kept := end_of(directory, end.run_id)) is not None:
                 return kept
-            append_line(content)
-    return content
+            append_line(end.body)
+    return end
 
 
 @LINEAGE_FILES.bounded
-def end_of(directory: Path, run_id: str) -> bytes | None:
+def end_of(directory: Path, run_id: str) -> Outgoing | None:
     """Return the end of a run that is kept in the directory of its launch, None where there is none."""
     with suppress(FileNotFoundError), (directory / RUN_EVENTS_FILE).open("rb") as lines:
         for line in lines:
@@ -51,12 +46,5 @@ def end_of(directory: Path, run_id: str) -> bytes | None:
             with suppress(SpoolError):
                 event = Outgoing.of(line.strip())
                 if event.run_id == run_id and event.event_type in TERMINAL:
-                    return event.body
+                    return event
     return None
-
-
-@contextmanager
-def _appending(directory: Path) -> Iterator[Callable[[bytes], None]]:
-    with appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW) as append_line:
-        # A new line in JSON is but a space.
-        yield lambda content: append_line(content.replace(b"\r", b" ").replace(b"\n", b" "))

@@ -16,6 +16,7 @@ harms that event alone, and ``ls``, ``cat`` and ``rm`` are the tools.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import time
@@ -25,7 +26,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import nsmallest
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -42,7 +43,10 @@ from spark_lineage.launch.directory import (
     write_new,
 )
 from spark_lineage.launch.lock import take
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact, redact_event
+
+if TYPE_CHECKING:
+    from openlineage.client.client import Event
 
 TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 _TYPES = TERMINAL | {"START", "RUNNING", "OTHER"}
@@ -99,7 +103,8 @@ _decode_head = msgspec.json.Decoder(_Head).decode
 class Outgoing:
     """One event as it is sent: its JSON without secrets, and what its order depends on.
 
-    ``run_id`` and ``event_type`` are empty for a ``JobEvent`` and a ``DatasetEvent``; ``job`` is ``namespace name``.
+    ``run_id`` and ``event_type`` are empty for a ``JobEvent`` and a ``DatasetEvent``; ``job`` is ``namespace name``. In
+    ``event_time`` a point stands before fractions of a second, where ISO 8601 allows a comma too, which parts a note.
     """
 
     run_id: str
@@ -108,6 +113,18 @@ class Outgoing:
     job: str
     has_datasets: bool
     body: bytes
+
+    @classmethod
+    def encode(cls, event: Event) -> Outgoing:
+        """Return an event of openlineage-python as it leaves: JSON in UTF-8, sorted keys, without secrets."""
+        # Not for the courier, which has no memory for it.
+        from openlineage.client.serde import Serde
+
+        # JSON has no NaN and no infinity, which Python writes: they become null.
+        redacted = redact_event(json.loads(Serde.to_json(event), parse_constant=lambda _: None))
+        text = json.dumps(redacted, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
+        return cls.of(text.encode("utf-8", "replace"))
 
     @classmethod
     def of(cls, body: bytes) -> Outgoing:
@@ -128,7 +145,8 @@ class Outgoing:
         event_type = head.eventType if head.eventType in _TYPES else ""
         job = f"{subject.namespace} {subject.name}"
         has_datasets = any(bytes(each) not in (b"", b"[]", b"null") for each in (head.inputs, head.outputs))
-        return cls(run_id, event_type, head.eventTime or "", job, has_datasets, body)
+        event_time = (head.eventTime or "").replace(",", ".")
+        return cls(run_id, event_type, event_time, job, has_datasets, body)
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -207,7 +225,7 @@ class Run:
         no beginning.
         """
         if event.event_type == "START":
-            return _began(event) not in (self.began, "") if self.has_ended and self.began else not self.event_type
+            return event.event_time not in (self.began, "") if self.has_ended and self.began else not self.event_type
         if not self.has_ended:
             return True
         is_longer = event.has_datasets and len(event.body) > self.size
@@ -486,7 +504,7 @@ class Spool:
         if not event.run_id:
             return True
         note = self._runs / encoded(event.run_id)
-        began = _began(event) if event.event_type == "START" else before.began
+        began = event.event_time if event.event_type == "START" else before.began
         after = Run(event.event_type, stamp, began, len(event.body) if event.event_type in TERMINAL else 0)
         if before.event_type:
             self._replace(note, after)
@@ -585,11 +603,6 @@ def _remove(file: Path) -> None:
     """Remove a file; a directory that somebody has made stays."""
     with suppress(OSError):
         file.unlink(missing_ok=True)
-
-
-def _began(event: Outgoing) -> str:
-    """Return the time of a START as a note holds it; ISO 8601 has a comma in the place of the point, too."""
-    return event.event_time.replace(",", ".")
 
 
 def _text(run: Run) -> str:

@@ -92,26 +92,25 @@ class ConnectionSender:
         for conn_id in self._unread:
             self._known.setdefault(conn_id, _Destination(self._outbox.spool(conn_id)))
 
-    def put(self, content: bytes, *, at_most_seconds: float) -> None:
+    def put(self, event: Outgoing, *, at_most_seconds: float) -> None:
         """Keep an event for each destination; it is on disk when this returns.
 
         :param at_most_seconds: for sending it at once where it cannot be kept
         """
         if self._unread:
             self._read_connections()
-        made: dict[Profile, Outgoing] = {}
+        made = {Profile(): event}
         for name, each in self._known.items():
             with self._guard(f"An event for {name} may be lost", can_fail=False), self._spending():
                 if each.profile not in made:
-                    made[each.profile] = Outgoing.of(each.profile.encoded(content))
-                event = made[each.profile]
+                    made[each.profile] = Outgoing.of(each.profile.encoded(event.body))
                 try:
-                    if kept := OUTBOX_FILES.use(partial(self._keep, each.spool, event)):
+                    if kept := OUTBOX_FILES.use(partial(self._keep, each.spool, made[each.profile])):
                         each.names.append(kept)
                     continue
                 except (SpoolError, TimeoutError) as error:
                     problem = str(error)
-                self._send_unkept(each, event, problem, min(self._seconds_left, at_most_seconds))
+                self._send_unkept(each, made[each.profile], problem, min(self._seconds_left, at_most_seconds))
 
     def _keep(self, spool: Spool, event: Outgoing) -> str | None:
         self._outbox.make()

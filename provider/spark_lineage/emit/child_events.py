@@ -19,12 +19,18 @@ from openlineage.client.uuid import generate_static_uuid
 
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.redacted_lineage import redact_lineage
-from spark_lineage.emit.run_event import input_datasets, job_facets, job_type_facet, output_datasets, run_facets
+from spark_lineage.emit.run_event import (
+    event_time,
+    input_datasets,
+    job_facets,
+    job_type_facet,
+    output_datasets,
+    run_facets,
+)
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, cut
 from spark_lineage.merge.lineage import Action, DatasetLineage, ParentRun, TaskLineage
 from spark_lineage.naming.backend_names import safe_name
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.secrets.redacted_event import event_time
 from spark_lineage.settings import Granularity
 
 _PATH = "PATH"

@@ -47,15 +47,12 @@ if TYPE_CHECKING:
 _REPOSITORY = "https://github.com/spark-lineage/airflow-provider-spark-lineage"
 
 
-def _installed_version() -> str:
-    try:
-        return version("airflow-provider-spark-lineage")
-    except PackageNotFoundError:
-        # Run from a source tree or a zip that was never installed.
-        return "main"
-
-
-PRODUCER = f"{_REPOSITORY}/tree/{_installed_version()}"
+try:
+    _INSTALLED = version("airflow-provider-spark-lineage")
+except PackageNotFoundError:
+    # Run from a source tree or a zip that was never installed.
+    _INSTALLED = "main"
+PRODUCER = f"{_REPOSITORY}/tree/{_INSTALLED}"
 _OURS = f"{_REPOSITORY}/blob/main/docs/facets/1-0-0/{{0}}.json#/$defs/{{0}}"
 _SPEC = "https://openlineage.io/spec/facets/1-0-0"
 

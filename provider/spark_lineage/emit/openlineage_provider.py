@@ -14,7 +14,6 @@ from spark_lineage.launch.launch import indexed
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
-    from openlineage.client.event_v2 import Job
     from openlineage.client.generated.base import RunEvent
 
 
@@ -82,6 +81,7 @@ def as_meant(event: Event) -> Event:
     task that was killed. The facets ``sparkLineage_job`` and ``sparkLineage_status`` say what is right.
     """
     from openlineage.client.event_v2 import RunEvent
+    from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 
     if not isinstance(event, RunEvent):
         return event
@@ -94,24 +94,17 @@ def as_meant(event: Event) -> Event:
     if is_killed:
         meant.eventType = type(event.eventType)("ABORT")  # type: ignore[misc]
     if isinstance(ours, SparkJobFacet):
-        index = value_of(value_of((event.run.facets or {}).get("airflow"), "taskInstance"), "map_index")
-        meant.job = _job_as_meant(event.job, ours)
-        meant.job.name = indexed(event.job.name, index if ours.isMapIndexInName else None)
-    return meant
-
-
-def _job_as_meant(job: Job, ours: SparkJobFacet) -> Job:
-    from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
-
-    meant = copy.copy(job)
-    facets = dict(job.facets or {})
-    del facets[JOB_KEY]
-    if (job_type := facets.get("jobType")) is not None:
-        facets["jobType"] = copy.copy(job_type)
-        facets["jobType"].processingType = ours.processingType  # type: ignore[attr-defined]
-    if ours.tags:
-        others = [one for one in getattr(facets.get("tags"), "tags", None) or () if one.key not in ours.tags]
-        own = [TagsJobFacetFields(key=key, value=text or key, source="USER") for key, text in ours.tags.items()]
-        facets["tags"] = TagsJobFacet(tags=[*others, *own], producer=PRODUCER)
-    meant.facets = facets
+        facets: dict[str, Any] = {key: each for key, each in (event.job.facets or {}).items() if key != JOB_KEY}
+        if (job_type := facets.get("jobType")) is not None:
+            facets["jobType"] = copy.copy(job_type)
+            facets["jobType"].processingType = ours.processingType
+        if ours.tags:
+            others = [one for one in getattr(facets.get("tags"), "tags", None) or () if one.key not in ours.tags]
+            own = [TagsJobFacetFields(key=key, value=text or key, source="USER") for key, text in ours.tags.items()]
+            facets["tags"] = TagsJobFacet(tags=[*others, *own], producer=PRODUCER)
+        meant.job = copy.copy(event.job)
+        meant.job.facets = facets
+        if ours.isMapIndexInName:
+            index = value_of(value_of((event.run.facets or {}).get("airflow"), "taskInstance"), "map_index")
+            meant.job.name = indexed(event.job.name, index)
     return meant

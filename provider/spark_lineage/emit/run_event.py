@@ -34,12 +34,12 @@ from spark_lineage.emit.facets import (
     schema_fields,
 )
 from spark_lineage.emit.redacted_lineage import redact_lineage
-from spark_lineage.secrets.redacted_event import event_time, without_controls
+from spark_lineage.launch.log import without_controls
 
 if TYPE_CHECKING:
     from spark_lineage.launch.line import LineCounts
-    from spark_lineage.merge.lineage import Application, Attempt, CatalogChange, TaskLineage, TaskState
-    from spark_lineage.merge.transition import StatusSummary, StatusTransition, TaskNumbers
+    from spark_lineage.merge.lineage import Application, Attempt, CatalogChange, TaskLineage
+    from spark_lineage.merge.transition import StatusTransition, TaskNumbers
 
 # Of the texts that a source gives; with the number of transitions that a ledger keeps, this bounds the facet.
 _TEXT_LENGTH = 500
@@ -83,6 +83,11 @@ def output_datasets(lineage: TaskLineage) -> list[OutputDataset]:
     ]
 
 
+def event_time(moment: datetime) -> str:
+    """An aware time as ``RunEvent.eventTime`` has it: RFC 3339, in UTC, with microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 def job_facets(lineage: TaskLineage) -> dict[str, Any]:
     """OpenLineage's ``lineage`` facet: for each output the inputs that it was made from (M8).
 
@@ -119,7 +124,10 @@ def collection_facet(lineage: TaskLineage, counts: LineCounts | None) -> dict[st
 
 
 def run_facets(lineage: TaskLineage) -> dict[str, Any]:
-    """``processing_engine``, ``errorMessage`` where the application failed, and our own facets but the collection's."""
+    """``processing_engine``, and our own facets but the collection's.
+
+    One says how the task ended as far as Spark is concerned, beside an ``errorMessage`` where the application failed.
+    """
     facets = passing(lineage.foreign)
     for each in lineage.applications:
         if each.spark_version is not None:
@@ -136,20 +144,12 @@ def run_facets(lineage: TaskLineage) -> dict[str, Any]:
         (UNREAD_PLANS_KEY, "parts", [known(name=each.part, count=each.count) for each in lineage.unread]),
     )
     facets |= {key: facet(key, **{field: entries}) for key, field, entries in lists if entries}
-    return facets if lineage.status is None else facets | status_facets(lineage.state, lineage.status)
-
-
-def _attempt(one: Attempt) -> dict[str, Any]:
-    error = without_controls(one.error)
-    return known(**named(one.dataset), reason=one.reason, error=error or None)
-
-
-def status_facets(state: TaskState, status: StatusSummary) -> dict[str, Any]:
-    """Return how the task ended as far as Spark is concerned, and ``errorMessage`` where the application failed."""
+    if (status := lineage.status) is None:
+        return facets
     error = without_controls(status.error)
-    ours = facet(
+    facets[STATUS_KEY] = facet(
         STATUS_KEY,
-        state=state,
+        state=lineage.state,
         transitions=[_transition(each) for each in status.transitions],
         counts=[{"subject": subject, "status": one, "count": count} for subject, one, count in status.counts],
         applications=[_numbers(each) for each in status.numbers] or None,
@@ -158,8 +158,14 @@ def status_facets(state: TaskState, status: StatusSummary) -> dict[str, Any]:
         historyUrl=status.history_url,
         logsUrl=status.logs_url,
     )
-    message = ErrorMessageRunFacet(error, "PYTHON", producer=PRODUCER) if error else None
-    return known(**{STATUS_KEY: ours, "errorMessage": message})
+    if error:
+        facets["errorMessage"] = ErrorMessageRunFacet(error, "PYTHON", producer=PRODUCER)
+    return facets
+
+
+def _attempt(one: Attempt) -> dict[str, Any]:
+    error = without_controls(one.error)
+    return known(**named(one.dataset), reason=one.reason, error=error or None)
 
 
 def to_json(event: RunEvent) -> bytes:

@@ -1,7 +1,8 @@
 """Keeps an event under a size limit: a fixed ladder of details to leave out, and never a dataset (M12).
 
-Each facet is encoded once, and no event is made to measure it. A rung of ``LADDER`` takes its facets, or a part of
-them, from one dataset after the other, the largest first, until the rest fits. So a lower limit never keeps more.
+An event that may be too big is measured: each facet is encoded once, and no event is made to measure it. A rung of
+``LADDER`` takes its facets, or a part of them, from one dataset after the other, the largest first, until the rest
+fits. So a lower limit never keeps more.
 
 Redundant detail goes first: texts, where a table is stored, columns that were only read. Then go the edges between
 columns, columns, the edges between datasets, and last where datasets are. Names, lifecycle, and what was counted of
@@ -110,7 +111,15 @@ def cut(event: Any, limit_bytes: int, *, reserved_bytes: int = 0, deadline: Dead
     :param limit_bytes: of what ``Serde.to_json`` makes, which has a few bytes less than what is measured
     :param reserved_bytes: for what is added to the event later
     """
-    ladder = _Ladder(event, limit_bytes, reserved_bytes, deadline or Deadline())
+    parts = [value_of(event, key) for key in ("run", "job", "run_facets", "job_facets")]
+    parts += [*(value_of(event, "inputs") or ()), *(value_of(event, "outputs") or ())]
+    # An event that fits twice is not measured, which finds a little more than its JSON has.
+    most = (limit_bytes - reserved_bytes) / 2 - _BARE_BYTES
+    if (deadline := deadline or Deadline()).seconds_left and all(
+        size <= most for size in accumulate(len(to_text(part)) for part in parts)
+    ):
+        return None
+    ladder = _Ladder(event, limit_bytes, reserved_bytes, deadline)
     return ladder.descend() if ladder.excess > 0 else None
 
 

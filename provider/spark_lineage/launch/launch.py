@@ -20,7 +20,6 @@ from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAUNCH_FILE, TRANSITIONS_FILE, encoded, read_small, replace_private
 from spark_lineage.launch.line import LineError, decode_transition
 from spark_lineage.launch.log import Log
-from spark_lineage.merge.conclusion import TryEnd
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.secrets.redaction import redact
@@ -166,20 +165,6 @@ class TaskKey(Struct, frozen=True):
         """Name Airflow's own task instance, of the database or of a worker."""
         index = task_instance.map_index
         return cls(task_instance.dag_id, task_instance.run_id, task_instance.task_id, -1 if index is None else index)
-
-
-class LostTry(Struct, frozen=True, tag=True):
-    """The launch of a try whose terminal event is missing.
-
-    ``end`` is the state that Airflow has for it, ``error`` Airflow's words for why, not redacted, or empty.
-    ``is_retried`` says that another try follows, which may go on with its driver, and sends how that has ended.
-    """
-
-    task: TaskKey
-    launch: Launch
-    end: TryEnd = "failed"
-    error: str = ""
-    is_retried: bool = False
 
 
 def kept(transitions: Iterable[StatusTransition]) -> list[Any]:

@@ -92,9 +92,9 @@ def release(descriptor: int, *, is_handed_over: bool = False) -> None:
 
 @contextmanager
 def appending(path: Path, mode: int, flags: int = 0) -> Iterator[Callable[[bytes], None]]:
-    """Open a file under its own lock, made with ``mode`` where it is missing; yields what appends one line, fsynced.
+    """Open a file under its own lock, made with ``mode`` where it is missing; yields what appends a line, fsynced.
 
-    A line that cannot be written whole is taken back.
+    A line is JSON: a line end within it becomes a space. A line that cannot be written whole is taken back.
 
     :raises OSError: when it cannot be opened or written, or another process holds it for 5 s
     """
@@ -105,7 +105,8 @@ def appending(path: Path, mode: int, flags: int = 0) -> Iterator[Callable[[bytes
 
 
 def _append(descriptor: int, line: bytes) -> None:
-    size = os.fstat(descriptor).st_size
+    # Between the tokens of JSON a line end is a space.
+    line, size = b" ".join(line.splitlines()), os.fstat(descriptor).st_size
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
         # Whoever wrote this was killed: what it left is a line of its own.
         line = b"\n" + line

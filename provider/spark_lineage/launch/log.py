@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.line import LineCounts
     from spark_lineage.merge.lineage import TaskLineage
@@ -22,18 +20,12 @@ _NAMED_COUNTS = 3
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 # Of C0, C1 and Unicode: what ends a line, and what a terminal takes for a command.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Of C0 and DEL: what no backend can hold.
+_UNHELD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
 _LONGEST_LINE = 500
 # Python's own errors of programs.
 _UNEXPLAINED = (LookupError, TypeError, AttributeError, AssertionError, NameError, ArithmeticError)
-_UNREACHED = {
-    "": "the driver ran on another host, or as another user, and could not write to that directory: in cluster mode "
-    "set lineage_dir to a path that worker and driver share, or choose another way to collect",
-    "receiver": "the driver could not reach the receiver that is named above: look for HttpTransport in its log",
-    "driver_log": "the driver's log could not be read, as is logged above, or its level leaves out the lines of "
-    "ConsoleTransport, which are of INFO (spark.log.level, setLogLevel, log4j2.properties)",
-}
-"""Why no event came, by how it was to come."""
 _SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STREAMING_QUERY": "streaming queries"}
 
 
@@ -102,6 +94,11 @@ class Log:
 def escaped(text: str) -> str:
     """Return a text as one line that a terminal shows as it is: names and answers of servers may hold anything."""
     return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def without_controls(text: str) -> str:
+    """Replace what no backend can hold: of control characters, all but tab and line end."""
+    return _UNHELD.sub("\ufffd", text)
 
 
 def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
@@ -238,20 +235,6 @@ def incompleteness(lineage: TaskLineage) -> str:
     return f"The lineage is not complete: {escaped(', '.join(names))}{more}."
 
 
-def unmet(
-    lineage: TaskLineage, lacking: LineageRequiredError | None, *, required: bool | str
-) -> LineageRequiredError | None:
-    """Return why the lineage of a task is less than the task asked for, None where it is not.
-
-    :param lacking: why there is no lineage, None where there is one
-    :param required: the setting ``lineage_required``
-    """
-    if lacking is not None:
-        return lacking if required else None
-    incomplete = incompleteness(lineage) if required == "complete" else ""
-    return LineageRequiredError(f"lineage_required is complete. {incomplete}") if incomplete else None
-
-
 def log_status(status: StatusSummary, logger: Log) -> None:
     """Log how applications, drivers and what they ran ended, and where to read on, for developers."""
     last = {(one.subject, one.subject_id): one for one in status.transitions if one.subject not in _SUBJECTS}
@@ -275,27 +258,3 @@ def log_group(title: str, lines: Iterable[str], log: Callable[..., object]) -> N
     if lines := list(lines):
         for line in (f"::group::{title}", *lines, "::endgroup::"):
             log("%s", line)
-
-
-def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = None, *, has_listener: bool) -> str:
-    """Say that there is no lineage, where it was looked for, and what to check.
-
-    :param launch: of the job, None where nothing is known of it
-    """
-    event_logs, events_from = (launch.event_logs, launch.events_from) if launch is not None else ((), "")
-    if not has_listener:
-        return (
-            f"No lineage came from the driver: no event log of it in {' and '.join(event_logs)}. The three most likely "
-            "causes: (1) the program ended before it made a SparkSession, or never stopped one; "
-            "(2) it sets spark.eventLog.* itself: a directory elsewhere, or a codec other than zstd; "
-            "(3) the driver ran on another host, or as another user, and could not write there."
-        )
-    unreached = _UNREACHED[events_from]
-    return (
-        f"No lineage came from the driver: no event in {directory}/*.ndjson "
-        f"({counts.set_aside_total} lines set aside). The three most likely causes: "
-        "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log; "
-        f"(2) {unreached}; "
-        "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
-        "spark.openlineage.transport.* set by the program itself."
-    )

@@ -21,16 +21,16 @@ from sqlalchemy.orm import Session, make_transient
 
 from spark_lineage import add_ons
 from spark_lineage.deliver.provider_transport import airflow_connection
+from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import send
 from spark_lineage.emit.task_event import AirflowTry
-from spark_lineage.launch.launch import LostTry, TaskKey
+from spark_lineage.launch.launch import TaskKey
 from spark_lineage.launch.log import Log
 from spark_lineage.launch.stores import ServerStore
 from spark_lineage.recover.closing import close, guard
 from spark_lineage.recover.recovery import end_leftovers
-from spark_lineage.recover.search import CLEARED, DagRunEnd, LeftInOutbox
-from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.recover.search import CLEARED, DagRunEnd, LeftInOutbox, LostTry
 from spark_lineage.settings.places import section_settings
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def send_dag_run_end(end: DagRunEnd) -> None:
             is_own = conn_id == airflow_connection()
             sender = ConnectionSender((conn_id,), settings, guard, is_for_provider=is_own)
             for event in events:
-                sender.put(encode(event), at_most_seconds=settings.brief_seconds)
+                sender.put(Outgoing.encode(event), at_most_seconds=settings.brief_seconds)
             sender.deliver(settings.brief_seconds)
         else:
             for event in events:

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 from openlineage.client.event_v2 import RunState
 
 from spark_lineage.deliver import kept_events
+from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission, send
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, operator_lineage, task_event
 from spark_lineage.launch.bounded_run import BoundedRun
-from spark_lineage.launch.launch import LostTry, TaskKey
+from spark_lineage.launch.launch import TaskKey
 from spark_lineage.launch.log import Guard, Log, log_lineage, log_status
 from spark_lineage.launch.stores import WorkerStore, claim
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
-from spark_lineage.recover.search import launches_of
-from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.recover.search import LostTry, launches_of
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
 
@@ -79,20 +79,20 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     if not wanted.is_sent:
         return None
     directory = Path(launch.directory)
-    content = made = None
+    end = made = None
     with guard("What the task may have said of its end is not known"):
-        content = kept_events.end_of(directory, launch.run_id)
-    if content is None:
-        content = made = _made_now(lost, recovered, settings, airflow, has_lineage=wanted.has_lineage)
+        end = kept_events.end_of(directory, launch.run_id)
+    if end is None:
+        end = made = _made_now(lost, recovered, settings, airflow, has_lineage=wanted.has_lineage)
         with guard("The event cannot be sent again later"):
-            content = kept_events.append_end(directory, content)
-    event = restore(content)
+            end = kept_events.append_end(directory, end)
+    event = restore(end.body)
     event_type = event.eventType.value if event.eventType is not None else lineage.state
-    if content != made and event.eventType is RunState.ABORT:
+    if end != made and event.eventType is RunState.ABORT:
         event.eventType = RunState.FAIL
     is_sent = send(event)
     sender = ConnectionSender(launch.event_conn_ids, settings, guard)
-    sender.put(content, at_most_seconds=settings.brief_seconds)
+    sender.put(end, at_most_seconds=settings.brief_seconds)
     sender.deliver(settings.brief_seconds)
     if not (is_sent or sender.destinations):
         return None
@@ -100,12 +100,12 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     if lineage.status is not None:
         log_status(lineage.status, log)
     log_lineage(lineage, recovered.counts, log)
-    return content
+    return end.body
 
 
 def _made_now(
     lost: LostTry, recovered: Recovered, settings: Settings, airflow: AirflowTry, *, has_lineage: bool
-) -> bytes:
+) -> Outgoing:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     lineage = recovered.lineage
@@ -114,7 +114,7 @@ def _made_now(
         details = JobDetails.of(settings, airflow.task)
         said = operator_lineage(lineage, recovered.counts, int(settings.max_event_bytes), log, details=details)
     error = lineage.status.error if lineage.status is not None else lost.error
-    return encode(task_event(airflow, said, lineage.state, guard, run_id=lost.launch.run_id, error=error))
+    return Outgoing.encode(task_event(airflow, said, lineage.state, guard, run_id=lost.launch.run_id, error=error))
 
 
 def close_earlier(task_instance: Any) -> None:

@@ -23,7 +23,8 @@ from spark_lineage.submission.submission import Submission
 from spark_lineage.watch.status_monitor import AIRFLOW
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.launch import Launch, LostTry
+    from spark_lineage.launch.launch import Launch
+    from spark_lineage.recover.search import LostTry
     from spark_lineage.settings.places import Places
     from spark_lineage.watch.status_monitor import StatusMonitor
 

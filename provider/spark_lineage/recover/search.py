@@ -18,7 +18,7 @@ from spark_lineage.deliver.outbox import Outbox, default_directory, flush
 from spark_lineage.deliver.provider_transport import airflow_connection
 from spark_lineage.emit.openlineage_provider import is_active
 from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
-from spark_lineage.launch.launch import Launch, LostTry, TaskKey, launches_below
+from spark_lineage.launch.launch import Launch, TaskKey, launches_below
 from spark_lineage.launch.stores import LaunchStore, ServerStore, is_same_try, stored_launches, stored_tasks
 from spark_lineage.merge.conclusion import TryEnd
 from spark_lineage.settings.places import option
@@ -35,6 +35,20 @@ _TRY_ENDS: dict[str, TryEnd] = {
     "skipped": "skipped",
     **dict.fromkeys(("failed", _RETRIED, "upstream_failed", "removed"), "failed"),
 }
+
+
+class LostTry(Struct, frozen=True, tag=True):
+    """The launch of a try whose terminal event is missing.
+
+    ``end`` is the state that Airflow has for it, ``error`` Airflow's words for why, not redacted, or empty.
+    ``is_retried`` says that another try follows, which may go on with its driver, and sends how that has ended.
+    """
+
+    task: TaskKey
+    launch: Launch
+    end: TryEnd = "failed"
+    error: str = ""
+    is_retried: bool = False
 
 
 class DagRunEnd(Struct, frozen=True, tag=True):

@@ -14,7 +14,7 @@ from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.sender import Later, Refused, Sender
 from spark_lineage.deliver.spool import TERMINAL, Outgoing
 from spark_lineage.replay.merged_events import MergedEvent, digest_of
-from spark_lineage.secrets.redacted_event import redact_event
+from spark_lineage.secrets.redaction import redact_event
 
 DEFAULT_RATE = 20.0
 _TRIES = 4

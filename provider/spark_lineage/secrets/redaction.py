@@ -1,4 +1,4 @@
-"""Masks secrets in text, commands and nested values; harmless text stays byte for byte.
+"""Masks secrets in text, commands, nested values and events; harmless text stays byte for byte.
 
 A secret is recognised by its key (``secret_keys``), by its shape (``secret_shapes``), or by its owner
 (``registered_secrets``). Masking is idempotent, and its time grows linearly with the text, up to a bound.
@@ -60,6 +60,16 @@ _GAP = r"(?:\s{1,64}+|--[^\n]{0,200}+\n|/\*[^*]{0,200}+(?:\*++[^*/][^*]{0,200}+)
 _LITERAL = r"'(?:[^'\\]|\\.){0,4000}+'|\"(?:[^\"\\]|\\.){0,4000}+\""
 _OPTION_OF_QUERY = re.compile(rf"(?si)(?<![\w.$\-])([\w.$\-]++)[`'\"]?{_GAP}=?{_GAP}r?({_LITERAL})")
 _SET_OF_QUERY = re.compile(r"(?i)\bSET\s{1,64}([\w.$\-]++)[ \t]*+=[ \t]*+([^\s;'\"]++)")
+# Texts of an event that hold no secret, by their keys.
+_UNTOUCHED = frozenset({"eventType", "eventTime", "producer", "schemaURL", "_producer", "_schemaURL"})
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
+# The keys in these are names of facets, and the keys in those are names of columns.
+_FACETS = frozenset({"facets", "inputFacets", "outputFacets"})
+_COLUMN_MAPS = frozenset({"fields", "columnMetrics"})
+# Lists of columns, objects that are columns (whose types name columns within them), and texts that are names alone.
+_COLUMNS = frozenset({"fields[]", "schema[]", "old", "new"})
+_NAMES = frozenset({"field", "column", "objectName", "previousObjectName", "database", "partitionedBy"})
 
 
 def redact(text: str) -> str:
@@ -187,6 +197,37 @@ class Redaction:
             # The arguments of a command, perhaps.
             return redact_command(value)
         return [self.value(each, f"{key}[]", level=level, mask=mask, is_secret=is_secret) for each in value]
+
+
+def redact_event(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON of a ``RunEvent`` without secrets; doing it again changes nothing.
+
+    Names of datasets keep what is identity (``redact_dataset``), and columns may be called ``password``. Under a key
+    that names a secret every text becomes ``***``, and every number 0.
+    """
+    redacted: dict[str, Any] = _EventRedaction().value(event)
+    return redacted
+
+
+class _EventRedaction(Redaction):
+    hides_all = False
+
+    def mask_of_keys(self, place: str) -> Callable[[str], str]:
+        return str if place in _FACETS else redact_dataset if place in _COLUMN_MAPS else redact_key
+
+    def mask_of(self, key: str, siblings: Mapping[str, Any], place: str) -> Callable[[str], str]:
+        if isinstance(text := siblings.get(key), str):
+            is_id = key == "runId" and _UUID.fullmatch(text)
+            is_time = key.lower().endswith("time") and _TIME.fullmatch(text)
+            if key in _UNTOUCHED or is_id or is_time:
+                return str
+        if key in _NAMES or (key in ("name", "type") and place in _COLUMNS and "namespace" not in siblings):
+            return redact_dataset
+        if place == "dataSource" and key in ("name", "uri"):
+            return redact_dataset
+        if key in ("namespace", "name") and "namespace" in siblings and "name" in siblings:
+            return redact_name if place == "job" else redact_dataset
+        return redact
 
 
 def remember_values(properties: Mapping[str, Any]) -> None:

@@ -11,14 +11,7 @@ from msgspec import structs
 from spark_lineage.adapters.driver_output import DriverError, LineRedaction
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, BoundedRun
 from spark_lineage.launch.launch import with_application
-from spark_lineage.launch.log import (
-    LineageRequiredError,
-    log_group,
-    log_lineage,
-    log_status,
-    nothing_came,
-    unmet,
-)
+from spark_lineage.launch.log import LineageRequiredError, incompleteness, log_group, log_lineage, log_status
 from spark_lineage.merge.conclusion import EndFacts, reported_end
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status
@@ -29,11 +22,21 @@ from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES
 from spark_lineage.watch.status_monitor import AIRFLOW, SUBMIT
 
 if TYPE_CHECKING:
+    from spark_lineage.launch.launch import Launch
+    from spark_lineage.launch.line import LineCounts
     from spark_lineage.merge.lineage import TaskLineage, TaskState
     from spark_lineage.task.running import Running
     from spark_lineage.task.task_events import TaskEvents
 
 _STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED", "ABORT": "KILLED"}
+_UNREACHED = {
+    "": "the driver ran on another host, or as another user, and could not write to that directory: in cluster mode "
+    "set lineage_dir to a path that worker and driver share, or choose another way to collect",
+    "receiver": "the driver could not reach the receiver that is named above: look for HttpTransport in its log",
+    "driver_log": "the driver's log could not be read, as is logged above, or its level leaves out the lines of "
+    "ConsoleTransport, which are of INFO (spark.log.level, setLogLevel, log4j2.properties)",
+}
+"""Why no event came, by how it was to come."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,11 @@ class Ended:
             lineage = with_application(lineage, running.launch, running.submission.driver.application_id)
         lineage = structs.replace(lineage, status=running.submission.summary(reason))
         is_lacking = running.is_injected and is_whole and not (collector.counts.read or collector.state.logged)
-        lacking = LineageRequiredError(_nothing_came(running)) if is_lacking else None
+        lacking = None
+        if is_lacking:
+            launch, has_listener = running.launch, running.has_listener
+            text = nothing_came(collector.directory, collector.counts, launch, has_listener=has_listener)
+            lacking = LineageRequiredError(text)
         return cls(running, lineage, error, lacking)
 
     def report(self, events: TaskEvents) -> None:
@@ -99,9 +106,42 @@ class Ended:
             raise failure
 
 
-def _nothing_came(running: Running) -> str:
-    collector = running.submission.collector
-    return nothing_came(collector.directory, collector.counts, running.launch, has_listener=running.has_listener)
+def unmet(
+    lineage: TaskLineage, lacking: LineageRequiredError | None, *, required: bool | str
+) -> LineageRequiredError | None:
+    """Return why the lineage of a task is less than the task asked for, None where it is not.
+
+    :param lacking: why there is no lineage, None where there is one
+    :param required: the setting ``lineage_required``
+    """
+    if lacking is not None:
+        return lacking if required else None
+    incomplete = incompleteness(lineage) if required == "complete" else ""
+    return LineageRequiredError(f"lineage_required is complete. {incomplete}") if incomplete else None
+
+
+def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = None, *, has_listener: bool) -> str:
+    """Say that there is no lineage, where it was looked for, and what to check.
+
+    :param launch: of the job, None where nothing is known of it
+    """
+    event_logs, events_from = (launch.event_logs, launch.events_from) if launch is not None else ((), "")
+    if not has_listener:
+        return (
+            f"No lineage came from the driver: no event log of it in {' and '.join(event_logs)}. The three most likely "
+            "causes: (1) the program ended before it made a SparkSession, or never stopped one; "
+            "(2) it sets spark.eventLog.* itself: a directory elsewhere, or a codec other than zstd; "
+            "(3) the driver ran on another host, or as another user, and could not write there."
+        )
+    unreached = _UNREACHED[events_from]
+    return (
+        f"No lineage came from the driver: no event in {directory}/*.ndjson "
+        f"({counts.set_aside_total} lines set aside). The three most likely causes: "
+        "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log; "
+        f"(2) {unreached}; "
+        "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
+        "spark.openlineage.transport.* set by the program itself."
+    )
 
 
 def _conclude(running: Running, error: BaseException | None) -> tuple[TaskState, str]:

@@ -85,14 +85,12 @@ class TaskLinks:
             XCOMS.use(lambda: self._task_instance.xcom_push(key=key, value=url))
 
 
-def job_url(pattern: str, task_instance: Any, *, is_map_index_in_name: bool) -> str | None:
-    """Return the page of a task's job in a backend, None without a pattern.
+def job_url(pattern: str, task_instance: Any, *, is_map_index_in_name: bool) -> str:
+    """Return the page of a task's job in a backend.
 
     :param pattern: of ``lineage_url``, with the placeholders that the setting names
     :raises SettingError: where that makes no URL
     """
-    if not pattern:
-        return None
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins.macros import lineage_job_name, lineage_run_id
 

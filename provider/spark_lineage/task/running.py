@@ -80,11 +80,12 @@ class Running:
             has_event_log=injection is not None and injection.has_event_log,
         )
         self._links = prepared.links
-        with self.guard("The task has no link to its job", can_fail=False):
-            is_indexed = task.settings.map_index_in_job_name
-            url = job_url(task.settings.lineage_url, prepared.context["ti"], is_map_index_in_name=is_indexed)
-            self._links.show(JOB, url)
-            self._links.push()
+        if task.settings.lineage_url:
+            with self.guard("The task has no link to its job", can_fail=False):
+                is_indexed = task.settings.map_index_in_job_name
+                url = job_url(task.settings.lineage_url, prepared.context["ti"], is_map_index_in_name=is_indexed)
+                self._links.show(JOB, url)
+                self._links.push()
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
             naming=task.naming,

@@ -14,6 +14,7 @@ from openlineage.client.generated.base import EventType as RunState
 
 from spark_lineage import add_ons
 from spark_lineage.deliver import kept_events
+from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.openlineage_provider import emission, send, transport_text
@@ -31,7 +32,6 @@ from spark_lineage.launch.launch import indexed
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.conclusion import reported_end
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
-from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.task.last_end import LastEnd, keep_end, last_end, with_last_end
 
@@ -67,20 +67,19 @@ class TaskEvents:
         self._airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
         self._details = NO_DETAILS
         self._is_silent = False
-        # For no connection, until what they need is known to be right.
-        self._sender = ConnectionSender((), settings, guard)
+        self._sender: ConnectionSender | None = None
         # For the line of the log that says what was delivered.
         self._types: list[str] = []
         self._provider = self._children = ""
         self._asset_count = 0
-        self._last: tuple[EventType, bytes | None, str] | None = None
+        self._last: tuple[EventType, Outgoing | None, str] | None = None
         self._last_end: Path | None = None
         self._repeated: LastEnd | None = None
         with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
-            conn_ids = () if self._is_silent else settings.lineage_conn_id
-            self._sender = ConnectionSender(conn_ids, settings, guard)
+            if settings.lineage_conn_id and not self._is_silent:
+                self._sender = ConnectionSender(settings.lineage_conn_id, settings, guard)
         with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
             self._provider = "" if self._is_silent else transport_text()
         with guard("The next START repeats no datasets", can_fail=False):
@@ -91,7 +90,7 @@ class TaskEvents:
 
         :param declared: the task's inlets and outlets, None where it has none
         """
-        if self._has_begun or not self._sender.destinations:
+        if self._has_begun or self._sender is None or not self._sender.destinations:
             return
         self._has_begun = True
         with self._guard("The START of the task is not sent", can_fail=False):
@@ -109,11 +108,11 @@ class TaskEvents:
         known = with_last_end(self._known(lineage, counts), self._repeated)
         if self._has_ended or self._is_silent:
             return
-        content = self._put("RUNNING", known)
-        self._show("RUNNING", content)
+        event = self._put("RUNNING", known)
+        self._show("RUNNING", event)
         if lineage.is_streaming:
             # A stream has no end but a kill.
-            self._keep_end(content)
+            self._keep_end(event)
 
     def end(
         self,
@@ -138,46 +137,52 @@ class TaskEvents:
         if is_idle:
             # A stream to which nothing new came goes on with what it did: Marquez would take it for a batch.
             lineage = structs.replace(lineage, is_streaming=True)
-        known = with_last_end(self._known(lineage, counts), earlier if is_idle else None)
+        known = self._known(lineage, counts)
+        known = with_last_end(known, earlier) if is_idle else known
         if counts is not None:
             self.operator_lineage = known
-        end, content = reported_end(lineage.state, error), None
+        end, event = reported_end(lineage.state, error), None
         seconds = self._kill.deadline.within(self._settings.brief_seconds).seconds_left
         with self._lock, self._guard("The end of the task is not sent", can_fail=False):
-            content = encode(task_event(self._airflow, known, end, self._guard, error=str(error or "")))
+            event = Outgoing.encode(task_event(self._airflow, known, end, self._guard, error=str(error or "")))
             with self._guard("The end cannot be sent again later", can_fail=False):
                 if directory is not None:
                     # Where a process that took this one for lost has sent an end, it is that one.
-                    content = kept_events.append_end(directory, content)
-            self._sender.put(content, at_most_seconds=seconds)
+                    event = kept_events.append_end(directory, event)
+            if self._sender is not None:
+                self._sender.put(event, at_most_seconds=seconds)
             self._types.append(end)
             # Whatever interrupts what comes before this, the end is sent again, with what is known then.
             self._has_ended = True
         if end == "COMPLETE" or lineage.is_streaming:
-            self._keep_end(content)
+            self._keep_end(event)
         if end == "COMPLETE" and self._settings.emit_assets:
             with self._guard("The task makes no asset events", can_fail=False):
                 if (assets := add_ons.part("assets")) is not None:
                     self._asset_count = assets.emit_assets(lineage, self._context, self._guard.log)
-        with self._guard("Child runs are not sent", can_fail=False):
-            self._send_children(lineage, directory)
-        self._last = end, content, why
+        if self._settings.granularity != "task":
+            with self._guard("Child runs are not sent", can_fail=False):
+                self._send_children(lineage, directory)
+        self._last = end, event, why
 
     def deliver(self) -> None:
         """Wait until the connections have taken everything, but no longer than the settings and a kill allow.
 
         After the end of the task, log what was delivered.
         """
-        left = self._sender.deliver(self._kill.deadline.within(self._settings.brief_seconds).seconds_left)
+        left, destinations = "", list[str]()
+        if self._sender is not None:
+            left = self._sender.deliver(self._kill.deadline.within(self._settings.brief_seconds).seconds_left)
+            destinations = list(self._sender.destinations)
         if self._last is None:
             return
         parts = [
             self._provider and f"Airflow's OpenLineage provider sends the end by {self._provider}",
             self._children,
         ]
-        if self._sender.destinations:
+        if destinations:
             types = ", ".join(f"{count} {name}" if count > 1 else name for name, count in Counter(self._types).items())
-            where = ", ".join(self._sender.destinations)
+            where = ", ".join(destinations)
             parts.insert(0, f"{types} for {where} ({left})" if left else f"{types} to {where}")
         if self._asset_count:
             parts.append(f"outputs given to Airflow as assets: {self._asset_count}")
@@ -186,38 +191,40 @@ class TaskEvents:
         log("Delivery: %s", "; ".join(filter(None, parts)) or f"none, because {why_not}")
         self._show(*self._last)
 
-    def _put(self, event_type: EventType, known: OperatorLineage[Any, Any]) -> bytes | None:
+    def _put(self, event_type: EventType, known: OperatorLineage[Any, Any]) -> Outgoing | None:
         """Send an event that is not the end; return it, None where it could not be made or the end was sent."""
-        content = None
+        encoded = None
         with self._guard(f"The {event_type} of the task is not sent", can_fail=False):
             event = task_event(self._airflow, known, event_type, self._guard)
             with self._lock:
                 if self._has_ended:
                     return None
-                content = encode(event)
-                self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
+                encoded = Outgoing.encode(event)
+                if self._sender is not None:
+                    self._sender.put(encoded, at_most_seconds=BRIEF_SECONDS)
                 self._types.append(event_type)
-            self._sender.deliver_meanwhile()
+            if self._sender is not None:
+                self._sender.deliver_meanwhile()
             if event_type == "RUNNING":
                 send(event)
-        return content
+        return encoded
 
-    def _show(self, state: EventType, content: bytes | None, why: str = "") -> None:
+    def _show(self, state: EventType, event: Outgoing | None, why: str = "") -> None:
         """Leave an event for the tab "Lineage", which Airflow has from 3.1 on: an XCom, which users may read."""
         with self._guard("The tab of the task does not show its lineage", can_fail=False):
             from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
 
-            if content is None or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
+            if event is None or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
                 return
             if (tab := add_ons.part("tab")) is not None:
-                view = tab.of_event(content, why=redact(why))
+                view = tab.of_event(event.body, why=redact(why))
                 XCOMS.use(lambda: self._context["ti"].xcom_push(key=tab.XCOM_KEY, value=view))
 
-    def _keep_end(self, content: bytes | None) -> None:
+    def _keep_end(self, event: Outgoing | None) -> None:
         # For the START of the next run.
-        if content is not None and self._last_end is not None:
+        if event is not None and self._last_end is not None:
             with self._guard("The next START repeats no datasets", can_fail=False):
-                keep_end(self._last_end, content)
+                keep_end(self._last_end, event.body)
 
     def _known(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
         limit, log = int(self._settings.max_event_bytes), self._guard.log
@@ -225,11 +232,12 @@ class TaskEvents:
 
     def _send_children(self, lineage: TaskLineage, directory: Path | None) -> None:
         events = task_children(lineage, self._settings, self._context["ti"])
-        for content in map(encode, events):
+        for each in map(Outgoing.encode, events):
             with self._guard("An event cannot be sent again later", can_fail=False):
                 if directory is not None:
-                    kept_events.append(directory, content)
-            self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
+                    kept_events.append(directory, each.body)
+            if self._sender is not None:
+                self._sender.put(each, at_most_seconds=BRIEF_SECONDS)
         seconds = self._kill.deadline.within(_CHILDREN_SECONDS).seconds_left
         self._children = send_children(events, seconds, self._context["ti"])
 
