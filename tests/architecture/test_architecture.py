@@ -47,7 +47,7 @@ ARROWS = {
     # What the tab shows, from JSON alone.
     "view": set(),
     "task": _LEAVES | {"settings", "inject", "adapters", "submission", "watch", "emit", "deliver", "add_ons"},
-    "recover": _LEAVES - {"secrets"} | {"settings", "adapters", "submission", "watch", "emit", "deliver"},
+    "recover": _LEAVES - {"secrets"} | {"add_ons", "settings", "adapters", "submission", "watch", "emit", "deliver"},
     "doctor": _LEAVES - {"merge"} | {"cli", "deliver", "http_client", "inject", "settings", "submission", "watch"},
     # What nobody but the table of add-ons names.
     "supervision": {"cli", "submission", "http_client", "launch", "plans", "secrets", "settings", "watch"},

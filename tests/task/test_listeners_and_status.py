@@ -84,7 +84,7 @@ def test_a_driver_that_is_taken_over_is_told_as_such(bench: Any) -> None:
 def test_a_key_of_the_status_that_does_not_fit_costs_no_more_than_the_asking(bench: Any) -> None:
     bench.connection["extra"] = {"driver_unknown_seconds": "soon"}
     outcome = bench.run(lineage=[EVENTS], exit_code=3)
-    assert "The cluster is not asked as the connection says: SettingError" in outcome.printed
+    assert "The cluster is not asked as the connection says: " in outcome.printed
     assert outcome.lineage["run_facets"]["sparkLineage_status"]["error"] == "exit code 3"
 
 

@@ -17,7 +17,7 @@ from typing import Any, Self
 from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
 from spark_lineage.adapters.driver_output import in_bursts
 from spark_lineage.adapters.processes import end_processes
-from spark_lineage.inject.preparation import PreparedArguments, Submitter
+from spark_lineage.inject.preparation import NO_PYTHON, PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.launch.log import Log
@@ -26,11 +26,6 @@ from spark_lineage.watch.endpoints import unknown_seconds
 
 _FLAGS = ("jars", "driver_class_path", "packages", "py_files")
 _CURL = "/usr/bin/curl"
-NO_PYTHON = (
-    "a standalone cluster takes no Python program in deploy mode cluster",
-    "Set deploy-mode to client, in the extra of its connection or in the arguments of the task.",
-)
-"""What is wrong, and what to do."""
 # Prints an answer as curl does: of the URL, to the method. Of too many failures the hook would make an end.
 _ASK = """
 import sys

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from spark_lineage.adapters.spark_submit import NO_PYTHON
 from spark_lineage.doctor.setup import Finding, Setup, make_connection, ok, problem, warning
 from spark_lineage.doctor.versions import version_of
 from spark_lineage.inject.installation import InstallationNotFoundError, PropertiesFileError, SparkInstallation
 from spark_lineage.inject.jar import is_plain, scala_of
-from spark_lineage.inject.preparation import UserProperties, prepare
+from spark_lineage.inject.preparation import NO_PYTHON, UserProperties, prepare
 from spark_lineage.inject.properties import LISTENER, JarNotFoundError, LineageProperties, NoRoomError, SubmitArguments
 from spark_lineage.launch.directory import without_scheme
 

@@ -37,6 +37,13 @@ _REPOSITORIES = "spark.jars.repositories"
 K8S_UPLOAD = "spark.kubernetes.file.upload.path"
 
 
+NO_PYTHON = (
+    "a standalone cluster takes no Python program in deploy mode cluster",
+    "Set deploy-mode to client, in the extra of its connection or in the arguments of the task.",
+)
+"""What is wrong with a program that is submitted so, and what to do."""
+
+
 @dataclass(frozen=True)
 class Submitter:
     """How spark-submit is going to be run; ``deploy_mode`` is asked with the properties of the file."""
