@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import ColumnChange, SchemaField
+from spark_lineage.merge.lineage import ColumnChange, PartitionChange, SchemaField
 from spark_lineage.plans.content import read_plan
 from spark_lineage.plans.event_log import read_event_log
 from spark_lineage.plans.plan import parse_plan
@@ -47,7 +47,7 @@ CASES = {
     # ALTER TABLE d1.t SET TBLPROPERTIES ('k'='v2','k3'='v3')
     5: CatalogStatement("ALTER", "TABLE", T, properties=(("k", "v2"), ("k3", "v3"))),
     # ALTER TABLE d1.t UNSET TBLPROPERTIES ('k3')
-    6: CatalogStatement("ALTER", "TABLE", T),
+    6: CatalogStatement("ALTER", "TABLE", T, unset_properties=("k3",)),
     # COMMENT ON TABLE d1.t IS 'new comment'
     7: CatalogStatement("ALTER", "TABLE", "spark_catalog.d1.t", properties=(("comment", "new comment"),)),
     # CREATE VIEW d1.v COMMENT 'vc' TBLPROPERTIES ('p'='q') AS SELECT id FROM d1.t
@@ -164,6 +164,55 @@ def test_a_table_that_is_made_only_if_it_is_not_there_is_conditional(name, argum
     assert statement_of(name, arguments) == CatalogStatement(
         "CREATE", "TABLE", f"spark_catalog.{expected}", is_conditional=True
     )
+
+
+MAP = "Map(day -> 1, region -> e, u)"
+WIDE = "HashMap(a -> 1, b -> 2, c -> 3, d -> 4, e -> 5)"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        (
+            "AddPartition",
+            f"[({MAP},None), ({WIDE},Some(s3://lake/t (1), b))], true",
+            [
+                PartitionChange(None, "day=1/region=e, u"),
+                PartitionChange(None, "a=1/b=2/c=3/d=4/e=5", "s3://lake/t (1), b"),
+            ],
+        ),
+        (
+            "DropPartition",
+            f"[{MAP}, {WIDE}], true, false, false",
+            [
+                PartitionChange("day=1/region=e, u", None),
+                PartitionChange("a=1/b=2/c=3/d=4/e=5", None),
+            ],
+        ),
+        (
+            "RenamePartition",
+            "[day=0, region=eu], [day=9, region=eu]",
+            [PartitionChange("day=0/region=eu", "day=9/region=eu")],
+        ),
+        ("SetLocation", f"{MAP}, /data/t", [PartitionChange("day=1/region=e, u", "day=1/region=e, u", "/data/t")]),
+        ("AddPartition", "of another release", []),
+    ],
+)
+def test_partitions_that_a_command_changes_are_named(name, arguments, expected) -> None:
+    statement = statement_of(f"AlterTable{name}Command", f"`spark_catalog`.`d`.`t`, {arguments}")
+    assert statement == CatalogStatement("ALTER", "TABLE", "spark_catalog.d.t", partitions=tuple(expected))
+
+
+@pytest.mark.parametrize(("flags", "repair"), [("true, false", "ADD"), ("false, true", "DROP"), ("true, true", "SYNC")])
+def test_repair_names_what_it_looks_for(flags, repair) -> None:
+    statement = statement_of("RepairTableCommand", f"`spark_catalog`.`d`.`t`, {flags}, MSCK REPAIR TABLE")
+    assert statement == CatalogStatement("ALTER", "TABLE", "spark_catalog.d.t", repair=repair)
+
+
+def test_columns_with_parameters_have_their_types() -> None:
+    text = "[StructField(price,DecimalType(10,2),true), StructField(note,StringType,true)]"
+    statement = statement_of("AlterTableAddColumnsCommand", f"`spark_catalog`.`d`.`t`, {text}")
+    assert [each.new.type for each in statement.columns] == ["decimal(10,2)", "string"]
 
 
 def test_truncate_of_a_v2_table_is_one_of_the_table() -> None:

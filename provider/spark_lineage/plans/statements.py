@@ -12,7 +12,7 @@ from itertools import takewhile
 from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, SchemaField
+from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, PartitionChange, Repair, SchemaField
 from spark_lineage.plans.commands import CLONE, HIVE_TABLE, described
 from spark_lineage.plans.lists import arguments, struct_fields
 from spark_lineage.plans.plan import Plan
@@ -26,6 +26,8 @@ _TABLE_SPEC = re.compile(
     r"(?:None|Some\((?P<comment>.*)\))(?:,(?:None|Some\(.*?\))){1,2},(?:true|false)",
     re.DOTALL,
 )
+# Scala prints a map of more than four entries as another class.
+_PARTITION = re.compile(r"\(?(?:Hash)?Map\((?P<values>.*?)\)(?:,(?:None|Some\((?P<location>.*)\))\))?", re.DOTALL)
 _SPEC_PROPERTY = re.compile(r"(?P<key>[^\s,]+) -> (?P<value>.*?)(?:, (?=[^\s,]+ -> )|\Z)", re.DOTALL)
 # Behind the name, or behind the columns where there is no query.
 _TRANSFORMS = r"(?!ColumnImpl)\w+\([^()#]*\)(?:, \w+\([^()#]*\))*"
@@ -79,7 +81,7 @@ def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
     read = _READERS.get(name.removesuffix("Exec"))
     try:
         statement = read(parts) if read is not None else None
-    except IndexError:
+    except (IndexError, ValueError):
         # Another version of Spark writes this command in another way.
         return None
     return _specified(statement, text) if statement is not None else None
@@ -98,7 +100,7 @@ def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
     if spec is None:
         return statement
     comment = () if spec["comment"] is None else (("comment", spec["comment"]),)
-    properties = tuple((match["key"], match["value"]) for match in _SPEC_PROPERTY.finditer(spec["properties"]))
+    properties = _entries(spec["properties"])
     found = _PARTITIONED_BY.search(text)
     partitions = arguments(found["query"] or found["columns"]) if found else ()
     return structs.replace(
@@ -133,13 +135,28 @@ def _catalog(text: str) -> str:
 
 
 def _fields(text: str) -> tuple[ColumnChange, ...]:
-    fields = (SchemaField(name, kind.removesuffix("Type").lower()) for name, kind in struct_fields(text))
+    fields = (SchemaField(name, kind.replace("Type", "", 1).lower()) for name, kind in struct_fields(text))
     return tuple(ColumnChange(None, field) for field in fields)
 
 
 def _properties(text: str) -> tuple[tuple[str, str], ...]:
     text = text.removeprefix("[").removesuffix("]")
     return tuple((match["key"], match["value"]) for match in _PROPERTY.finditer(text))
+
+
+def _entries(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the entries of a map as Scala prints it: ``a -> 1, b -> 2``."""
+    return tuple((match["key"], match["value"]) for match in _SPEC_PROPERTY.finditer(text))
+
+
+def _partitions(text: str) -> list[tuple[str, str]]:
+    """Return each partition of ``[(Map(day -> 1),Some(/data/t)), …]`` or ``[Map(day -> 1), …]``, and its place."""
+    found = map(_PARTITION.fullmatch, arguments(text.removeprefix("[").removesuffix("]"), quote=""))
+    return [(_partition(_entries(each["values"])), each["location"] or "") for each in found if each is not None]
+
+
+def _partition(values: tuple[tuple[str, str], ...]) -> str:
+    return "/".join(f"{column}={value}" for column, value in values)
 
 
 _Reader = Callable[[list[str]], CatalogStatement | None]
@@ -243,10 +260,39 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
     )
 
 
+def _change_partitions(parts: list[str]) -> CatalogStatement:
+    """``name, [(Map(day -> 1),None), …], …`` to add, ``name, [Map(day -> 1), …], …`` to drop them."""
+    added = parts[1].startswith("[(")
+    found = _partitions(parts[1])
+    changes = [PartitionChange(None if added else at, at if added else None, place) for at, place in found]
+    return CatalogStatement("ALTER", "TABLE", _table(parts), partitions=tuple(changes))
+
+
+def _rename_partition(parts: list[str]) -> CatalogStatement:
+    """``name, [day=1], [day=2]``."""
+    old, new = (_partition(_properties(part)) for part in parts[1:3])
+    return CatalogStatement("ALTER", "TABLE", _table(parts), partitions=(PartitionChange(old, new),))
+
+
 def _set_location(parts: list[str]) -> CatalogStatement:
     """``name, location``, or ``name, Map(day -> 1), location`` for a partition, which leaves the others."""
-    location = (("location", parts[1]),) if len(parts) == 2 else ()  # noqa: PLR2004 - a table and its place
-    return CatalogStatement("ALTER", "TABLE", _table(parts), properties=location)
+    *partition, location = parts[1:]
+    changes = tuple(PartitionChange(at, at, location) for text in partition for at, _ in _partitions(text))
+    properties = () if partition else (("location", location),)
+    return CatalogStatement("ALTER", "TABLE", _table(parts), properties=properties, partitions=changes)
+
+
+def _unset_properties(parts: list[str]) -> CatalogStatement:
+    """``name, [a, b], IF EXISTS, is a view``."""
+    keys = tuple(parts[1].strip("[]").split(", "))
+    return CatalogStatement("ALTER", "VIEW" if parts[3] == _TRUE else "TABLE", _table(parts), unset_properties=keys)
+
+
+def _repair(parts: list[str]) -> CatalogStatement:
+    """``name, ADD, DROP, …``: which partitions the command looks for, both for SYNC."""
+    is_adding, is_dropping = (part == _TRUE for part in parts[1:3])
+    repair: Repair = "SYNC" if is_adding and is_dropping else "DROP" if is_dropping else "ADD"
+    return CatalogStatement("ALTER", "TABLE", _table(parts), repair=repair)
 
 
 # IF NOT EXISTS comes last.
@@ -278,10 +324,11 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_RENAME, "AlterTableRenameCommand AlterHoodieTableRenameCommand"),
     (_ADD_COLUMNS, "AlterTableAddColumnsCommand AlterHoodieTableAddColumnsCommand"),
     (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand"),
-    (_ALTER, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand AlterTableRenamePartitionCommand"),
-    (_ALTER, "RepairTableCommand AlterTableRecoverPartitionsCommand"),
+    (_change_partitions, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand"),
+    (_rename_partition, "AlterTableRenamePartitionCommand"),
+    (_repair, "RepairTableCommand"),
     (_set_location, "AlterTableSetLocationCommand"),
-    (_ALTER, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
+    (_unset_properties, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
     (_SET_PROPERTIES, "AlterTableSetPropertiesCommand AlterHoodieTableSetPropertiesCommand"),
     (_alter_v2, "AlterTable AddPartitionField DropPartitionField ReplacePartitionField SetIdentifierFields"),
     (_alter_v2, "DropIdentifierFields SetWriteDistributionAndOrdering"),
