@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from spark_lineage.plans.content import read_plan
 from spark_lineage.plans.event_log import read_event_log
 from spark_lineage.plans.plan import parse_plan
 from spark_lineage.plans.scope import UNTRACED
-from spark_lineage.plans.statements import read_statement
+from spark_lineage.plans.statements import read_statement, with_text
 from spark_lineage.plans.tables import Tables
 
 LOG = Path(__file__).parents[1] / "fixtures" / "event_logs" / "ddl.zstd"
@@ -213,6 +214,54 @@ def test_columns_with_parameters_have_their_types() -> None:
     text = "[StructField(price,DecimalType(10,2),true), StructField(note,StringType,true)]"
     statement = statement_of("AlterTableAddColumnsCommand", f"`spark_catalog`.`d`.`t`, {text}")
     assert [each.new.type for each in statement.columns] == ["decimal(10,2)", "string"]
+
+
+OF_TEXT = CatalogStatement("CREATE", "TABLE", "spark_catalog.shop.orders")
+
+
+@pytest.mark.parametrize(
+    ("sql", "properties", "partitioned_by"),
+    [
+        (
+            """
+            -- COMMENT 'no'
+            CREATE TABLE IF NOT EXISTS shop.Orders (id INT COMMENT 'the number', day STRING) USING parquet
+            PARTITIONED BY (day, `a b`) /* TBLPROPERTIES ('no'='no') */ COMMENT 'one row, an (order)'
+            TBLPROPERTIES ('owner.team'='sales', x.y = 1.5, "z" 'w', 'escaped'='it\\'s')
+            """,
+            (("comment", "one row, an (order)"), ("owner.team", "sales"), ("x.y", "1.5"), ("z", "w")),
+            ("day", "a b"),
+        ),
+        (
+            """create external table `spark_catalog`.`shop`.`orders` (id INT) partitioned by (day STRING)
+               stored as orc location '/data' tblproperties ('a'='b')""",
+            (("a", "b"),),
+            ("day",),
+        ),
+        ("CREATE TABLE orders USING parquet AS SELECT 1 AS COMMENT, 'x' AS y", (), ()),
+        ("CREATE TABLE orders COMMENT 'it\\'s' AS SELECT 1", (), ()),
+        ("CREATE TABLE other.orders COMMENT 'of another'", (), ()),
+        ("CREATE TABLE orders2 COMMENT 'of another'", (), ()),
+        ("sql at NativeMethodAccessorImpl.java:0", (), ()),
+        ("", (), ()),
+    ],
+)
+def test_create_is_completed_by_its_sql(sql, properties, partitioned_by) -> None:
+    expected = CatalogStatement("CREATE", "TABLE", OF_TEXT.name, properties=properties, partitioned_by=partitioned_by)
+    assert with_text(OF_TEXT, sql) == expected
+
+
+@pytest.mark.parametrize("part", ["-", "/*", "'", "'\\", "\"'", "`", "(", "a.", "TBLPROPERTIES "])
+@pytest.mark.parametrize("beginning", ["", "CREATE TABLE orders "])
+def test_any_text_is_read_in_no_time(beginning, part) -> None:
+    started = time.process_time()
+    assert with_text(OF_TEXT, beginning + part * 20_001).change == "CREATE"
+    assert time.process_time() - started < 2
+
+
+def test_what_a_plan_says_of_a_table_stays() -> None:
+    known = CatalogStatement("CREATE", "TABLE", "ice.db.t", properties=(("a", "b"),), partitioned_by=("days(at)",))
+    assert with_text(known, "CREATE TABLE db.t PARTITIONED BY (days(at)) TBLPROPERTIES ('a'='*')") == known
 
 
 def test_truncate_of_a_v2_table_is_one_of_the_table() -> None:

@@ -6,7 +6,7 @@ The listener reports tables as well; the plan has what was conditional, and what
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from msgspec import structs
@@ -46,6 +46,17 @@ _UNNAMED_CHANGE = re.compile(r"TableChange\$(?:Rename|Delete)Column@")
 _QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
 _TRUE = "true"
 _PERSISTED = "PersistedView"
+# Nothing is tried twice: a description may be any text.
+_BLANK = r"\s|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
+# What a CREATE TABLE is made of as SQL.
+_TEXT = r"""(?P<quote>['"])(?:(?!(?P=quote))[^\\]|\\.?)*+(?:(?P=quote)|\Z)"""
+_TOKEN = re.compile(rf"{_BLANK}|(?P<text>{_TEXT})|(?P<name>\w+|`[^`]+`)|(?P<sign>.)", re.DOTALL)
+_CREATES = re.compile(
+    rf"(?:{_BLANK})*+CREATE\s+(?:OR\s+REPLACE\s+)?(?:EXTERNAL\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    r"(?P<name>(?:[\w.]|`[^`]+`)+)(?P<rest>.*)",
+    re.DOTALL | re.IGNORECASE,
+)
+_BEGINS_QUERY = frozenset({"AS", "SELECT", "FROM", "VALUES"})
 # Nothing that lasts comes of them that a reader of lineage asks for: they look, set, or look after files.
 _WITHOUT_LINEAGE = re.compile(
     r"(?:Show|Describe|Set|Reset|Explain|StreamingExplain|Analyze|Refresh|Cache|Uncache|ClearCache|List|Vacuum|Optimize"
@@ -108,6 +119,69 @@ def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
         properties=comment + properties,
         partitioned_by=tuple(_IDENTITY.sub(r"\g<column>", each) for each in partitions),
     )
+
+
+def with_text(statement: CatalogStatement, sql: str) -> CatalogStatement:
+    """Return a CREATE with what its SQL says of the table; the plan of a table of Spark's own catalog has but its name.
+
+    Spark's SQL shell and its Thrift server describe an execution by its SQL. Another text, or of another table, has no
+    effect.
+    """
+    match = _CREATES.match(sql)
+    names = [part.casefold() for part in table_parts(match["name"])] if match else []
+    if match is None or statement.name.casefold().split(".")[-len(names) :] != names:
+        return statement
+    comment: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    columns: tuple[str, ...] = ()
+    tokens = [each for each in _TOKEN.finditer(match["rest"]) if each.lastgroup]
+    depth = 0
+    for at, token in enumerate(tokens):
+        word, before = token[0].upper(), tokens[at - 1][0].upper()
+        depth += (word == "(") - (word == ")")
+        if depth or token.lastgroup != "name":
+            continue
+        if word in _BEGINS_QUERY and before != "STORED":
+            break
+        if word == "COMMENT" and (text := _plain(tokens[at + 1 : at + 2])):
+            comment = (("comment", text),)
+        elif word == "TBLPROPERTIES":
+            pairs = (_pair(element) for element in _elements(tokens[at + 1 :]))
+            properties = tuple((key, value) for key, value in pairs if key and value)
+        elif (before, word) == ("PARTITIONED", "BY"):
+            columns = tuple(_plain(element[:1]) for element in _elements(tokens[at + 1 :]))
+    return structs.replace(
+        statement,
+        properties=statement.properties or comment + properties,
+        partitioned_by=statement.partitioned_by or columns,
+    )
+
+
+def _elements(tokens: Sequence[re.Match[str]]) -> list[list[re.Match[str]]]:
+    """Return the elements of a list in parentheses."""
+    found: list[list[re.Match[str]]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token[0] == "(") - (token[0] == ")")
+        if not depth:
+            break
+        if depth == 1 and token[0] == ",":
+            found.append([])
+        elif token is not tokens[0]:
+            found[-1].append(token)
+    return found
+
+
+def _pair(tokens: Sequence[re.Match[str]]) -> tuple[str, str]:
+    """Return key and value of a property; the sign between them may be missing."""
+    place = next((at for at, token in enumerate(tokens) if token[0] == "="), len(tokens) - 1)
+    return _plain(tokens[:place]), _plain([token for token in tokens[place:] if token[0] != "="])
+
+
+def _plain(tokens: Sequence[re.Match[str]]) -> str:
+    """Return a text or a name without quotes, empty for a text with escapes, whose meaning depends on settings."""
+    texts = [token[0][1:-1] if token[0][0] in "'\"`" else token[0] for token in tokens]
+    return "" if any("\\" in text for text in texts) else "".join(texts)
 
 
 def _table(parts: list[str]) -> str:
