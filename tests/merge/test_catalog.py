@@ -534,6 +534,16 @@ class TestCommands:
         program.log(program.run([], [metastore]), statement=CatalogStatement("DROP", "TABLE", "db1.u"))
         assert [one.dataset.name for one in program.lineage().catalog_changes] == ["/wh/db1.db/t", "/x/t"]
 
+    @pytest.mark.parametrize(("former", "new"), [("/a", "/z"), ("/z", "/a")])
+    def test_a_table_that_is_given_another_place_is_altered_once(
+        self, program: Any, make_dataset: Any, former: str, new: str
+    ) -> None:
+        places = [make_dataset(place, table="db.t", lifecycle="ALTER") for place in (former, new)]
+        statement = CatalogStatement("ALTER", "TABLE", "spark_catalog.db.t", properties=(("location", new),))
+        program.log(program.run([], places, node="alter_table"), statement=statement)
+        (change,) = program.lineage().catalog_changes
+        assert (change.change, change.dataset.name, change.properties) == ("ALTER", new, (("location", new),))
+
     def test_what_gives_out_the_result_of_a_command_changes_nothing_again(
         self, program: Any, make_dataset: Any
     ) -> None:
