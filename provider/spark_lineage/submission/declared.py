@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from spark_lineage.launch.log import Guard
-    from spark_lineage.merge.lineage import TaskLineage
+    from spark_lineage.merge.lineage import TaskLineage, TaskState
 
 log = Log(__name__)
 
@@ -136,13 +136,21 @@ def _named(uri: str) -> Dataset:
 
 
 def declared_lineage(
-    context: Context, started: datetime, guard: Guard, *, inputs: Iterable[Any] = (), outputs: Iterable[Any] = ()
+    context: Context,
+    started: datetime,
+    guard: Guard,
+    *,
+    task_state: TaskState = "RUNNING",
+    inputs: Iterable[Any] = (),
+    outputs: Iterable[Any] = (),
 ) -> TaskLineage | None:
-    """Return the lineage that the DAG declares, with these datasets of an earlier run; None for nothing."""
+    """Return the lineage that the DAG declares, with these datasets of an earlier run; None for nothing.
+
+    :param task_state: with COMPLETE the outlets are outputs, as they are to be in the end
+    """
     state = LineageState()
     add_inlets_and_outlets(state, context, started, guard, inputs=inputs, outputs=outputs)
-    # Each outlet is to be an output.
-    return structs.replace(task_lineage(state, "COMPLETE"), state="RUNNING") if state.runs else None
+    return structs.replace(task_lineage(state, task_state), state="RUNNING") if state.runs else None
 
 
 def add_inlets_and_outlets(

@@ -85,7 +85,7 @@ class Prepared:
         """The lineage that the DAG declares, with that of the last run of the same program; None for nothing."""
         earlier = self.events.repeated
         sides = {} if earlier is None else {"inputs": earlier.inputs, "outputs": earlier.outputs}
-        return declared_lineage(self.context, self.started, self.guard, **sides)
+        return declared_lineage(self.context, self.started, self.guard, task_state="COMPLETE", **sides)
 
     @property
     def job_type(self) -> JobType | None:
