@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Columns: TypeAlias = "Mapping[str, ColumnLike | Iterable[ColumnLike]]"
     # Datasets with those of their columns that are known, in order.
     Sources: TypeAlias = "dict[Dataset, dict[str, None]]"
+    Properties: TypeAlias = "Mapping[str, str] | None"
 
 __all__ = ["Column", "Dataset", "column", "dataset", "read", "set_lineage", "wrote"]
 
@@ -48,6 +49,9 @@ _SPEC = "https://openlineage.io/spec"
 _INDIRECT = ("INDIRECT", "JOIN", "GROUP_BY", "FILTER", "SORT", "WINDOW", "CONDITIONAL")
 _HOWS = ("DIRECT", "IDENTITY", "TRANSFORMATION", "AGGREGATION", *_INDIRECT)
 _MODES = ("append", "overwrite")
+_PROPERTIES_SCHEMA = (
+    f"{_PRODUCER}/blob/main/docs/facets/1-0-0/PropertiesDatasetFacet.json#/$defs/PropertiesDatasetFacet"
+)
 
 # Names as the OpenLineage listener for Spark gives them (1.53.0: FilesystemDatasetUtils, JdbcDatasetUtils).
 _URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):(?://(?P<authority>[^/?#]*))?(?P<path>.*)", re.DOTALL)
@@ -116,15 +120,16 @@ def column(of: DatasetLike, name: str, how: str | None = None, *, masking: bool 
     return Column(dataset(of), _text(name, "the name of a column"), how, bool(masking))
 
 
-def read(name: DatasetLike, columns: Iterable[str] | None = None) -> Dataset:
+def read(name: DatasetLike, columns: Iterable[str] | None = None, *, properties: Properties = None) -> Dataset:
     """Declare that the program reads a dataset, and which columns; call this before the program overwrites it.
 
+    :param properties: what else you want to state of it, as texts by their names; the last declaration counts
     :return: the dataset, whose columns you can name as ``dataset["column"]``
     :raises ValueError: for invalid arguments, TypeError for other types; nothing is written then
     """
-    source, used = dataset(name), _names(columns)
+    source, used, stated = dataset(name), _names(columns), _properties(properties)
     _program.reads = _joined(_program.reads, {source: used})
-    _program.record("read", {source: used}, [])
+    _program.record("read", {source: used}, [], stated)
     return source
 
 
@@ -136,6 +141,7 @@ def wrote(
     whole: Iterable[ColumnLike] | None = None,
     mode: str | None = None,
     rows: int | None = None,
+    properties: Properties = None,
 ) -> Dataset:
     """Declare that the program has written a dataset; call this after the write has succeeded.
 
@@ -145,10 +151,11 @@ def wrote(
     :param whole: columns that decide which rows there are (filters, joins, groupings)
     :param mode: ``append`` or ``overwrite``, as in Spark; None if unknown
     :param rows: how many rows were written
+    :param properties: what else you want to state of it, as texts by their names; the last declaration counts
     :return: the dataset, whose columns you can name as ``dataset["column"]``
     :raises ValueError: for invalid arguments, TypeError for other types; nothing is written then
     """
-    written = _Written(dataset(name), columns, whole, mode, rows)
+    written = _Written(dataset(name), columns, whole, mode, rows=rows, properties=properties)
     sources = _program.reads if inputs is None else {dataset(one): {} for one in _items(inputs, "inputs")}
     _program.record("wrote", _joined(sources, written.sources), [written])
     return written.dataset
@@ -182,7 +189,14 @@ class _Written:
     """A declared output, checked."""
 
     def __init__(
-        self, target: Dataset, columns: Any, whole: Any = (), mode: str | None = None, rows: int | None = None
+        self,
+        target: Dataset,
+        columns: Any,
+        whole: Any = (),
+        mode: str | None = None,
+        *,
+        rows: int | None = None,
+        properties: Properties = None,
     ) -> None:
         if mode is not None and mode not in _MODES:
             raise ValueError(f"mode is {mode!r}; give one of {', '.join(_MODES)}")
@@ -201,6 +215,7 @@ class _Written:
         if rows is not None and rows < 0:
             raise ValueError(f"rows is {rows}; give 0 or more")
         self.rows = rows
+        self.properties = _properties(properties)
 
     @property
     def sources(self) -> Sources:
@@ -212,7 +227,7 @@ class _Written:
 
     def output(self) -> dict[str, Any]:
         """Return it as an OpenLineage ``OutputDataset``."""
-        facets = _schema(self.made_from)
+        facets = {**_schema(self.made_from), **self.properties}
         fields = {
             name: {"inputFields": [_input_field(one, "DIRECT") for one in columns]}
             for name, columns in self.made_from.items()
@@ -240,8 +255,13 @@ class _Program:
         self._pid = 0
         self._file = ""
 
-    def record(self, call: str, sources: Sources, written: list[_Written]) -> None:
-        """Append a run of its own to the lineage; errors are only logged."""
+    def record(
+        self, call: str, sources: Sources, written: list[_Written], stated: Mapping[str, Any] | None = None
+    ) -> None:
+        """Append a run of its own to the lineage; errors are only logged.
+
+        :param stated: more facets of the sources
+        """
         context = getattr(sys.modules.get("pyspark"), "TaskContext", None)
         if context is not None and context.get() is not None:
             self._report(
@@ -253,7 +273,9 @@ class _Program:
             if target is None:
                 self._report(logging.INFO, "Declared lineage is left out: not submitted by LineageSparkSubmitOperator.")
                 return
-            inputs = [{**vars(one), "facets": _schema(columns)} for one, columns in sources.items()]
+            inputs = [
+                {**vars(one), "facets": {**_schema(columns), **(stated or {})}} for one, columns in sources.items()
+            ]
             run_id = _new_run_id()
             for event_type, outputs in (("START", []), ("COMPLETE", [one.output() for one in written])):
                 event = _event(event_type, call, target, run_id)
@@ -335,6 +357,17 @@ def _facet(name: str, version: str, **content: Any) -> dict[str, Any]:
 def _schema(columns: Iterable[str]) -> dict[str, Any]:
     fields = [{"name": name} for name in columns]
     return {"schema": _facet("SchemaDatasetFacet", "1-2-0", fields=fields)} if fields else {}
+
+
+def _properties(properties: Properties) -> dict[str, Any]:
+    """Return the facet of the user's own properties, checked."""
+    if not isinstance(properties, (Mapping, type(None))):
+        raise TypeError(f"properties is of type {type(properties).__name__}; give a mapping from text to text")
+    stated = {
+        _text(key, "a property"): _text(value, f"properties[{key!r}]") for key, value in (properties or {}).items()
+    }
+    facet = {"_producer": _PRODUCER, "_schemaURL": _PROPERTIES_SCHEMA, "properties": stated}
+    return {"sparkLineage_properties": facet} if stated else {}
 
 
 def _input_field(source: Column, default: str) -> dict[str, Any]:

@@ -70,7 +70,7 @@ _OF_ADD_ONS = ("spark_lineage.operators.lineage_archive", "spark_lineage.listene
 # that Airflow shows, what a command or "Test connection" prints. Nothing else takes secrets out.
 EXITS = {
     "event": {
-        *("emit.child_events", "emit.facets", "emit.redacted_lineage", "emit.run_event", "emit.task_event"),
+        *("emit.child_events", "emit.redacted_lineage", "emit.run_event", "emit.task_event"),
         *("deliver.spool", "replay.replay"),
     },
     # The hook prints its command, and puts it into its exception.

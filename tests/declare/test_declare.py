@@ -19,6 +19,8 @@ from openlineage.client.serde import Serde
 from openlineage.client.uuid import generate_new_uuid
 
 from spark_lineage import declare
+from spark_lineage.emit.redacted_lineage import redact_lineage
+from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.merge.lineage import InputField, Statistics, TaskLineage, Transformation
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
@@ -146,6 +148,9 @@ def test_text_that_names_no_dataset_is_refused_without_being_quoted(text: str) -
         (lambda d: d.read("/a", "id"), TypeError, "columns is of type str; give a list"),
         (lambda d: d.read("/a", [1]), TypeError, "a column is of type int"),
         (lambda d: d.read("/a", 7), TypeError, "columns is of type int"),
+        (lambda d: d.read("/a", properties=["owner"]), TypeError, "properties is of type list; give a mapping"),
+        (lambda d: d.read("/a", properties={"owner": 1}), TypeError, r"properties\['owner'\] is of type int"),
+        (lambda d: d.wrote("/a", properties={"": "x"}), ValueError, "a property is empty"),
         (lambda d: d.wrote("/a", "id"), TypeError, "columns is of type str"),
         (lambda d: d.wrote("/a", {"id": ["orders.amount"]}), TypeError, r"columns\['id'\] holds str; give columns"),
         (lambda d: d.wrote("/a", {"id": "amount"}), TypeError, r"columns\['id'\] is of type str"),
@@ -271,6 +276,22 @@ def test_a_step_is_told_whole(program: Any, tmp_path: Path) -> None:
     assert [one.dataset.name for one in lineage.inputs] == ["/a", "/b", "/f", "/g"]
     fed = {one.dataset.name: [source.name for source in one.fed_by] for one in lineage.outputs}
     assert fed == {"/c": ["/a", "/b"], "/d": ["/a", "/b"], "/e": ["/a", "/f"], "/h": ["/a", "/b", "/f", "/g"]}
+
+
+def test_properties_of_a_users_own_go_to_the_lineage(program: Any, tmp_path: Path) -> None:
+    program.read("/in", properties={"owner": "sales"})
+    program.read("/in", ["id"], properties={"owner": "shop", "api.token": "hunter2"})
+    program.wrote("/out", properties={"contract": "v2"})
+    lineage = merged(tmp_path)
+    (read,), (written,) = lineage.inputs, lineage.outputs
+    assert read.properties == {"owner": "shop", "api.token": "hunter2"}
+    assert (written.properties, written.facets.keys()) == ({"contract": "v2"}, {"sparkLineage_properties"})
+    (redacted,) = redact_lineage(lineage).inputs
+    assert redacted.properties == {"owner": "shop", "api.token": "***"}
+    event = run_event(lineage, None, job_namespace="ns", job_name="job", run_id=str(generate_new_uuid()))
+    (sent,) = json.loads(to_json(event))["outputs"]
+    assert sent["facets"]["sparkLineage_properties"]["properties"] == {"contract": "v2"}
+    assert "hunter2" not in str(event)
 
 
 def test_what_was_written_stays_written_when_the_task_fails(program: Any, tmp_path: Path) -> None:

@@ -43,6 +43,12 @@ def test_a_start_repeats_the_inputs_of_the_last_end(shop: Any, openlineage_backe
     assert names(again.last["at_start"], "inputs") == first.names("inputs")
 
 
+def test_a_start_names_inlets_and_no_outlet_which_the_task_may_never_write(shop: Any, openlineage_backend: Any) -> None:
+    shop.run(lineage=[EVENTS], context={"inlets": ["/declared"], "outlets": ["/promised"]})
+    (begun,) = starts(openlineage_backend)
+    assert (names(begun, "inputs"), names(begun, "outputs")) == (["/declared"], [])
+
+
 def test_a_task_that_only_reads_begins_with_its_inputs(shop: Any, openlineage_backend: Any) -> None:
     events = [json.loads(line) | {"outputs": []} for line in EVENTS.read_bytes().splitlines()]
     reads = shop.bench.file("reads.ndjson", "\n".join([*map(json.dumps, events), ""]).encode())

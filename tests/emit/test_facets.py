@@ -36,6 +36,7 @@ OPENLINEAGE = {
         "JobFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
         "InputDatasetFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
         "OutputDatasetFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
+        "DatasetFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
     },
 }
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
@@ -250,6 +251,7 @@ def test_the_readme_shows_each_facet_with_a_valid_example() -> None:
         facets.UNREAD_PLANS_KEY,
         facets.WRITES_KEY,
         facets.VERSIONS_KEY,
+        "sparkLineage_properties",
         facets.REDUCED_KEY,
         facets.STATUS_KEY,
     }

@@ -10,6 +10,7 @@ import pytest
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import CatalogChange, ColumnChange, SchemaField, TaskLineage
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.submission.collector import Collector
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
@@ -506,7 +507,7 @@ class TestCommands:
             ("OVERWRITE", "VIEW", "db1.v"),
         ]
 
-    def test_a_table_that_was_never_seen_was_in_the_folder_of_its_database_or_where_its_event_says(
+    def test_a_table_that_was_never_seen_and_may_have_been_missing_has_no_path(
         self, program: Any, make_dataset: Any
     ) -> None:
         wrong = make_dataset("/wh/db1.db/db1.db/t", table="db1.t", table_namespace="file:/wh/db1.db", lifecycle="DROP")
@@ -514,7 +515,41 @@ class TestCommands:
         metastore = make_dataset("/x/t", table="db1.u", table_namespace="hive://meta:9083", lifecycle="DROP")
         program.run([], [metastore])
         program.run([], [make_dataset("ns.t", lifecycle="DROP") | {"namespace": "postgres://h:5432"}])
-        assert [one.dataset.name for one in program.lineage().catalog_changes] == ["/wh/db1.db/t", "/x/t", "ns.t"]
+        iceberg = make_dataset("/ice/db1/v", table="db1.v", lifecycle="DROP")
+        iceberg["facets"]["catalog"] = {"framework": "iceberg", "type": "hadoop", "name": "ice"}
+        program.run([], [iceberg])
+        assert [one.dataset for one in program.lineage().catalog_changes] == [
+            DatasetName("spark_catalog", "db1.t"),
+            DatasetName("spark_catalog", "db1.u"),
+            DatasetName("postgres://h:5432", "ns.t"),
+            DatasetName("ice", "db1.v"),
+        ]
+
+    def test_a_table_that_was_never_seen_and_was_there_was_in_the_folder_of_its_database(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        wrong = make_dataset("/wh/db1.db/db1.db/t", table="db1.t", table_namespace="file:/wh/db1.db", lifecycle="DROP")
+        program.log(program.run([], [wrong]), statement=CatalogStatement("DROP", "TABLE", "db1.t"))
+        metastore = make_dataset("/x/t", table="db1.u", table_namespace="hive://meta:9083", lifecycle="DROP")
+        program.log(program.run([], [metastore]), statement=CatalogStatement("DROP", "TABLE", "db1.u"))
+        assert [one.dataset.name for one in program.lineage().catalog_changes] == ["/wh/db1.db/t", "/x/t"]
+
+    @pytest.mark.parametrize(("former", "new"), [("/a", "/z"), ("/z", "/a")])
+    def test_a_table_that_is_given_another_place_is_altered_once(
+        self, program: Any, make_dataset: Any, former: str, new: str
+    ) -> None:
+        places = [make_dataset(place, table="db.t", lifecycle="ALTER") for place in (former, new)]
+        statement = CatalogStatement("ALTER", "TABLE", "spark_catalog.db.t", properties=(("location", new),))
+        program.log(program.run([], places, node="alter_table"), statement=statement)
+        (change,) = program.lineage().catalog_changes
+        assert (change.change, change.dataset.name, change.properties) == ("ALTER", new, (("location", new),))
+
+    def test_what_gives_out_the_result_of_a_command_changes_nothing_again(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        for node in ("drop_table", "command_result"):
+            program.run([], [make_dataset("/wh/t", table="t", lifecycle="DROP")], node=node)
+        assert [one.change for one in program.lineage().catalog_changes] == ["DROP"]
 
     def test_a_drop_without_condition_is_certain(self, program: Any, make_dataset: Any) -> None:
         run_id = program.run([], [make_dataset("/wh/t", table="t", lifecycle="DROP")])

@@ -6,8 +6,10 @@ import json
 from itertools import permutations
 from typing import Any
 
+import msgspec
 import pytest
 
+from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.emit.size_limit import cut
 from spark_lineage.launch.line import LineDecoder
@@ -74,6 +76,18 @@ def test_the_last_of_each_passes_through_on_each_level() -> None:
     assert read["inputFacets"]["icebergScanReport"] == facet(rows="last")
     assert written["facets"]["acme_owner"] == facet(of="out last")
     assert written["outputFacets"]["dataQualityMetrics"] == facet(rows="last")
+
+
+def test_a_dataset_has_them_decoded_and_the_declared_properties() -> None:
+    declared = json.loads(EVENTS[1])
+    declared["outputs"][0]["facets"]["sparkLineage_properties"] = facet(properties={"owner": "sales"})
+    lineage = task_lineage(folded((json.dumps(declared).encode(),)), "COMPLETE")
+    (read,), (written,) = lineage.inputs, lineage.outputs
+    assert (read.facets["acme_owner"]["of"], read.facets["icebergScanReport"]["rows"]) == ("in last", "last")
+    assert (read.properties, written.properties) == ({}, {"owner": "sales"})
+    # Listeners may send it anywhere, and to a file of JSON.
+    redacted = json.loads(msgspec.json.encode(redact_lineage(lineage)))
+    assert dict(redacted["foreign_of_job"])["ownership"] == facet(job="last", api_key="***")
 
 
 def test_technical_facets_are_dropped() -> None:

@@ -9,6 +9,11 @@ from typing import Any
 import pytest
 
 from spark_lineage.cli import main
+from spark_lineage.launch.line import LineDecoder
+from spark_lineage.merge.lineage import Subscription
+from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.task import task_lineage
+from spark_lineage.plans.event_log import read_event_log
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EVENTS, LOG = FIXTURES / "kafka" / "events.ndjson", FIXTURES / "kafka" / "log.zstd"
@@ -89,3 +94,18 @@ def test_topics_without_brokers_are_counted_where_the_log_is_alone(merged: Any) 
 def test_the_listener_alone_has_topics_without_columns(merged: Any) -> None:
     event = merged(str(EVENTS))
     assert {one["name"] for one in event["inputs"]} == {"orders", "refunds", "returns"}
+
+
+def test_inputs_name_their_pattern_and_their_first_offsets() -> None:
+    state, decoder = LineageState(), LineDecoder()
+    for line in EVENTS.read_bytes().splitlines():
+        state.add(*decoder.decode(line))
+    for execution in read_event_log(LOG):
+        state.add_execution(execution)
+    found = {one.dataset.name: one.subscription for one in task_lineage(state, "COMPLETE").inputs}
+    assert found == {
+        "orders": Subscription("", "earliest"),
+        "refunds": Subscription("", "earliest"),
+        # A new stream of a pattern.
+        "returns": Subscription("re.*", ""),
+    }

@@ -89,7 +89,7 @@ def test_airflow_translates_it_back(namespace: str, name: str) -> None:
 def test_an_outlet_of_that_uri_is_the_same_dataset(uri: str) -> None:
     """What a DAG declares by its URI is the dataset that the URI was made of."""
     moment = datetime(2024, 1, 31, tzinfo=UTC)
-    _, (_, _, (written,)) = declared_events(
+    _, (_, _, (written,), _) = declared_events(
         [], [Asset(uri=uri)], run_id="r", job_namespace="n", job_name="j", started=moment, ended=moment
     )
     assert Asset(uri=str(asset_uri(written.dataset))) == Asset(uri=uri)

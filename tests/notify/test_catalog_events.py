@@ -8,7 +8,15 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, ObjectType, SchemaField, TaskLineage
+from spark_lineage.merge.lineage import (
+    CatalogChange,
+    ChangeType,
+    ColumnChange,
+    ObjectType,
+    PartitionChange,
+    SchemaField,
+    TaskLineage,
+)
 from spark_lineage.naming.identity import DatasetName, storage_identifier
 from spark_lineage.notify.events import CatalogModificationEvent, TaskRun
 from spark_lineage.notify.job_events import JobEvents
@@ -61,6 +69,28 @@ def test_what_was_changed(task: TaskRun) -> None:
     assert (created.schema, created.properties) == (schema, altered.properties)
     assert (created.partitioned_by, created.catalog, created.database) == (("days(at)", "k"), "ice", "db")
     assert (altered.catalog, altered.database) == ("", "db")
+
+
+@pytest.mark.parametrize(("is_ignored", "count"), [(False, 2), (None, 2), (True, 0)])
+def test_a_created_object_has_all_columns_as_added_ones(task: TaskRun, is_ignored: bool | None, count: int) -> None:
+    schema = (SchemaField("a", "int", "the number"), SchemaField("b", "int"))
+    created = CatalogChange("CREATE", "TABLE", TABLE, "db.t", NOON, schema=schema, is_ignored=is_ignored)
+    (event,) = told(task, created)
+    assert event.columns == tuple(ColumnChange(None, column) for column in schema)[:count]
+    (dropped,) = told(task, msgspec.structs.replace(created, change="DROP"))
+    assert (dropped.columns, dropped.schema) == ((), schema)
+
+
+def test_what_was_unset_and_which_partitions_were_changed(task: TaskRun) -> None:
+    partitions = (PartitionChange(None, "day=1", "s3://me:hunter2@lake/late"), PartitionChange("day=0", None))
+    change = CatalogChange(
+        "ALTER", "TABLE", TABLE, "db.t", NOON, unset_properties=("k",), partitions=partitions, repair="SYNC"
+    )
+    (event,) = told(task, change)
+    assert (event.unset_properties, event.repair) == (("k",), "SYNC")
+    assert [(one.old, one.new) for one in event.partitions] == [(None, "day=1"), ("day=0", None)]
+    assert "hunter2" not in str(event)
+    assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event
 
 
 @pytest.mark.parametrize("is_ignored", [True, False, None])

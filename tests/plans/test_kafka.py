@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from spark_lineage.merge.execution import kafka_topic, stream_source
+from spark_lineage.merge.lineage import Subscription
+from spark_lineage.merge.observed import Observed
 from spark_lineage.plans.event_log_lines import Source
-from spark_lineage.plans.kafka import UNREAD_TOPICS, is_sink, is_written, scanned_topics, stream_topics
+from spark_lineage.plans.kafka import UNREAD_TOPICS, is_sink, is_written, scanned_topics, stream_topics, subscriptions
 from spark_lineage.plans.plan import Node
 from spark_lineage.plans.scope import NOTHING
 from spark_lineage.plans.tables import Tables, read_leaf
@@ -26,7 +28,7 @@ STREAM = "class org.apache.spark.sql.kafka010.KafkaSourceProvider$KafkaScan\n"
     ],
 )
 def test_a_batch_reads_the_topics_that_its_scan_names(strategy, topics) -> None:
-    expected = [kafka_topic(topic) for topic in topics]
+    expected = [Observed(kafka_topic(topic), subscription=Subscription("", "earliest")) for topic in topics]
     scan = Node(1, f"Scan KafkaRelation(strategy={strategy}, {RANGES})", OUTPUT)
     assert scanned_topics(scan) == expected
     read = read_leaf(scan, Tables())
@@ -48,8 +50,33 @@ def test_other_leaves_read_no_topic(node) -> None:
 
 def test_a_scan_of_a_stream_has_its_topics_from_the_progress() -> None:
     scan = Node(3, "MicroBatchScan", OUTPUT, description=STREAM)
-    assert scanned_topics(scan) == [stream_source(3)]
+    assert scanned_topics(scan) == [Observed(stream_source(3))]
     assert read_leaf(scan, Tables()).columns[1] != NOTHING
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ("EarliestOffsetRangeLimit", "earliest"),
+        ("LatestOffsetRangeLimit", "latest"),
+        ("SpecificOffsetRangeLimit(Map(by-day-0 -> 5, by-day-1 -> -2, refunds-0 -> 7))", '{"0":5,"1":-2}'),
+        ("GlobalTimestampRangeLimit(1700000000000,ERROR)", ""),
+    ],
+)
+def test_a_batch_begins_at_the_offsets_that_its_scan_names(start, expected) -> None:
+    strategy = "Subscribe[by-day]"
+    scan = Node(1, f"Scan KafkaRelation(strategy={strategy}, start={start}, end=LatestOffsetRangeLimit)", OUTPUT)
+    (topic,) = scanned_topics(scan)
+    assert topic.subscription == Subscription("", expected)
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"), [(None, ""), ('{"orders":{"1":4,"0":2}}', '{"0":2,"1":4}'), ("no JSON", "")]
+)
+def test_a_stream_names_its_pattern_and_where_a_batch_began(start, expected) -> None:
+    source = Source("KafkaV2[SubscribePattern[ord.*]]", start, '{"orders":{"0":9}}')
+    other = Source("FileStreamSource[file:/in]", None, None)
+    assert subscriptions([other, source]) == {kafka_topic("orders"): Subscription("ord.*", expected)}
 
 
 OFFSETS = '{"orders":{"0":2},"refunds":{"0":1}}'

@@ -10,7 +10,7 @@ from spark_lineage.plans.content import read_plan
 from spark_lineage.plans.plan import parse_plan
 from spark_lineage.plans.pushdown import partition_of
 from spark_lineage.plans.scope import UNTRACED
-from spark_lineage.plans.tables import Tables
+from spark_lineage.plans.tables import Tables, scanned
 
 CATALOG = {
     "spark.sql.catalog.shop": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
@@ -245,3 +245,6 @@ def test_scan_of_a_hive_table_is_of_the_partition_that_its_filters_name() -> Non
     plan = parse_plan(text)
     assert plan is not None
     assert partition_of(plan.root) == "day=d1"
+    tables = Tables()
+    tables.configure({"spark.sql.warehouse.dir": "file:/wh", "spark.hadoop.hive.metastore.uris": "thrift://meta"}, "")
+    assert [one.partition_keys for one in scanned(plan.root, tables)] == [("day",)]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import ColumnChange, SchemaField
+from spark_lineage.merge.lineage import ColumnChange, PartitionChange, SchemaField
 from spark_lineage.plans.content import read_plan
 from spark_lineage.plans.event_log import read_event_log
 from spark_lineage.plans.plan import parse_plan
 from spark_lineage.plans.scope import UNTRACED
-from spark_lineage.plans.statements import read_statement
+from spark_lineage.plans.statements import read_statement, with_text
 from spark_lineage.plans.tables import Tables
 
 LOG = Path(__file__).parents[1] / "fixtures" / "event_logs" / "ddl.zstd"
@@ -47,7 +48,7 @@ CASES = {
     # ALTER TABLE d1.t SET TBLPROPERTIES ('k'='v2','k3'='v3')
     5: CatalogStatement("ALTER", "TABLE", T, properties=(("k", "v2"), ("k3", "v3"))),
     # ALTER TABLE d1.t UNSET TBLPROPERTIES ('k3')
-    6: CatalogStatement("ALTER", "TABLE", T),
+    6: CatalogStatement("ALTER", "TABLE", T, unset_properties=("k3",)),
     # COMMENT ON TABLE d1.t IS 'new comment'
     7: CatalogStatement("ALTER", "TABLE", "spark_catalog.d1.t", properties=(("comment", "new comment"),)),
     # CREATE VIEW d1.v COMMENT 'vc' TBLPROPERTIES ('p'='q') AS SELECT id FROM d1.t
@@ -164,6 +165,103 @@ def test_a_table_that_is_made_only_if_it_is_not_there_is_conditional(name, argum
     assert statement_of(name, arguments) == CatalogStatement(
         "CREATE", "TABLE", f"spark_catalog.{expected}", is_conditional=True
     )
+
+
+MAP = "Map(day -> 1, region -> e, u)"
+WIDE = "HashMap(a -> 1, b -> 2, c -> 3, d -> 4, e -> 5)"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        (
+            "AddPartition",
+            f"[({MAP},None), ({WIDE},Some(s3://lake/t (1), b))], true",
+            [
+                PartitionChange(None, "day=1/region=e, u"),
+                PartitionChange(None, "a=1/b=2/c=3/d=4/e=5", "s3://lake/t (1), b"),
+            ],
+        ),
+        (
+            "DropPartition",
+            f"[{MAP}, {WIDE}], true, false, false",
+            [
+                PartitionChange("day=1/region=e, u", None),
+                PartitionChange("a=1/b=2/c=3/d=4/e=5", None),
+            ],
+        ),
+        (
+            "RenamePartition",
+            "[day=0, region=eu], [day=9, region=eu]",
+            [PartitionChange("day=0/region=eu", "day=9/region=eu")],
+        ),
+        ("SetLocation", f"{MAP}, /data/t", [PartitionChange("day=1/region=e, u", "day=1/region=e, u", "/data/t")]),
+        ("AddPartition", "of another release", []),
+    ],
+)
+def test_partitions_that_a_command_changes_are_named(name, arguments, expected) -> None:
+    statement = statement_of(f"AlterTable{name}Command", f"`spark_catalog`.`d`.`t`, {arguments}")
+    assert statement == CatalogStatement("ALTER", "TABLE", "spark_catalog.d.t", partitions=tuple(expected))
+
+
+@pytest.mark.parametrize(("flags", "repair"), [("true, false", "ADD"), ("false, true", "DROP"), ("true, true", "SYNC")])
+def test_repair_names_what_it_looks_for(flags, repair) -> None:
+    statement = statement_of("RepairTableCommand", f"`spark_catalog`.`d`.`t`, {flags}, MSCK REPAIR TABLE")
+    assert statement == CatalogStatement("ALTER", "TABLE", "spark_catalog.d.t", repair=repair)
+
+
+def test_columns_with_parameters_have_their_types() -> None:
+    text = "[StructField(price,DecimalType(10,2),true), StructField(note,StringType,true)]"
+    statement = statement_of("AlterTableAddColumnsCommand", f"`spark_catalog`.`d`.`t`, {text}")
+    assert [each.new.type for each in statement.columns] == ["decimal(10,2)", "string"]
+
+
+OF_TEXT = CatalogStatement("CREATE", "TABLE", "spark_catalog.shop.orders")
+
+
+@pytest.mark.parametrize(
+    ("sql", "properties", "partitioned_by"),
+    [
+        (
+            """
+            -- COMMENT 'no'
+            CREATE TABLE IF NOT EXISTS shop.Orders (id INT COMMENT 'the number', day STRING) USING parquet
+            PARTITIONED BY (day, `a b`) /* TBLPROPERTIES ('no'='no') */ COMMENT 'one row, an (order)'
+            TBLPROPERTIES ('owner.team'='sales', x.y = 1.5, "z" 'w', 'escaped'='it\\'s')
+            """,
+            (("comment", "one row, an (order)"), ("owner.team", "sales"), ("x.y", "1.5"), ("z", "w")),
+            ("day", "a b"),
+        ),
+        (
+            """create external table `spark_catalog`.`shop`.`orders` (id INT) partitioned by (day STRING)
+               stored as orc location '/data' tblproperties ('a'='b')""",
+            (("a", "b"),),
+            ("day",),
+        ),
+        ("CREATE TABLE orders USING parquet AS SELECT 1 AS COMMENT, 'x' AS y", (), ()),
+        ("CREATE TABLE orders COMMENT 'it\\'s' AS SELECT 1", (), ()),
+        ("CREATE TABLE other.orders COMMENT 'of another'", (), ()),
+        ("CREATE TABLE orders2 COMMENT 'of another'", (), ()),
+        ("sql at NativeMethodAccessorImpl.java:0", (), ()),
+        ("", (), ()),
+    ],
+)
+def test_create_is_completed_by_its_sql(sql, properties, partitioned_by) -> None:
+    expected = CatalogStatement("CREATE", "TABLE", OF_TEXT.name, properties=properties, partitioned_by=partitioned_by)
+    assert with_text(OF_TEXT, sql) == expected
+
+
+@pytest.mark.parametrize("part", ["-", "/*", "'", "'\\", "\"'", "`", "(", "a.", "TBLPROPERTIES "])
+@pytest.mark.parametrize("beginning", ["", "CREATE TABLE orders "])
+def test_any_text_is_read_in_no_time(beginning, part) -> None:
+    started = time.process_time()
+    assert with_text(OF_TEXT, beginning + part * 20_001).change == "CREATE"
+    assert time.process_time() - started < 2
+
+
+def test_what_a_plan_says_of_a_table_stays() -> None:
+    known = CatalogStatement("CREATE", "TABLE", "ice.db.t", properties=(("a", "b"),), partitioned_by=("days(at)",))
+    assert with_text(known, "CREATE TABLE db.t PARTITIONED BY (days(at)) TBLPROPERTIES ('a'='*')") == known
 
 
 def test_truncate_of_a_v2_table_is_one_of_the_table() -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import attr
 import pytest
 from openlineage.client.event_v2 import Dataset, InputDataset, OutputDataset
 from openlineage.client.facet_v2 import (
@@ -16,6 +17,7 @@ from openlineage.client.facet_v2 import (
     output_statistics_output_dataset,
     schema_dataset,
 )
+from openlineage.client.generated.base import DatasetFacet
 
 from spark_lineage.launch.directory import DECLARE_ARCHIVE, create_private, launch_directory
 from spark_lineage.launch.line import LineDecoder
@@ -40,6 +42,13 @@ def _airflow(tmp_path_factory: pytest.TempPathFactory) -> Any:
         import airflow.providers.openlineage.extractors.manager  # noqa: F401
 
         yield
+
+
+@attr.define
+class Contract(DatasetFacet):
+    """A facet of a user's own."""
+
+    owner: str = ""
 
 
 def declared(inlets: Any = (), outlets: Any = ()) -> list[Declared]:
@@ -135,6 +144,17 @@ def test_the_facets_of_openlineage_datasets_are_kept() -> None:
     assert output.column_lineage is not None
     assert [name for name, _ in output.column_lineage.fields] == ["id"]
     assert output.fed_by == (DatasetName("file", "/in"),)
+
+
+def test_a_users_own_facets_of_inlets_and_outlets_are_kept() -> None:
+    own = {"_producer": "https://shop.example", "_schemaURL": "https://shop.example/Contract.json", "owner": "sales"}
+    stored = {"namespace": "file", "name": "/stored", "facets": {"shop_contract": own}}
+    inlet = InputDataset(namespace="file", name="/in", facets={"shop_contract": Contract("sales")})
+    found = lineage(
+        [inlet, stored], [OutputDataset(namespace="file", name="/out", facets={"shop_contract": Contract("me")})]
+    )
+    owners = {one.dataset.name: one.facets["shop_contract"]["owner"] for one in (*found.inputs, *found.outputs)}
+    assert owners == {"/in": "sales", "/stored": "sales", "/out": "me"}
 
 
 def observed(event_type: str, minute: int, output: str, *, more: str = "") -> bytes:

@@ -54,4 +54,4 @@ def _json(event: Event) -> bytes:
         return msgspec.json.encode(event)
     except UnicodeEncodeError:
         # Half a character, as a path may hold, is no JSON: its escape is.
-        return json.dumps(msgspec.to_builtins(event)).encode()
+        return json.dumps(msgspec.to_builtins(event, enc_hook=msgspec.json.decode)).encode()

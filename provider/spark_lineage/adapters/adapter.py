@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from spark_lineage.adapters.driver_output import DriverOutput
 from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
@@ -76,6 +76,8 @@ class OperatorAdapter(ABC):
     ended, into ``driver``.
     """
 
+    job_type: ClassVar[Literal["BATCH", "STREAMING"] | None] = None
+    """Of each job of the operator, None where they differ."""
     hook: Any
     before_submit: Callable[[], Observer | None]
     is_killed: Callable[[], bool]

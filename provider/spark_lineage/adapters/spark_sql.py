@@ -43,6 +43,9 @@ class SparkSqlAdapter(OperatorAdapter):
     beside the retry, and a task that is killed before ``Popen`` runs its job all the same.
     """
 
+    # The shell refuses a query that reads a stream.
+    job_type = "BATCH"
+
     def __post_init__(self) -> None:
         hook = self.hook
         self._added: list[str] = []

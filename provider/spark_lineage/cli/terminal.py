@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
+from msgspec.json import decode
 from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
@@ -51,7 +52,7 @@ def print_lineage(lineage: TaskLineage, counts: LineCounts, *, namespace: str, n
     namespace, name = redact_name(namespace), redact_name(name)
     if as_json:
         job, numbers = {"namespace": namespace, "name": name}, {"read": counts.read, "set_aside": counts.set_aside}
-        content = {"job": job, "lineage": to_builtins(redact_lineage(lineage)), "lines": numbers}
+        content = {"job": job, "lineage": to_builtins(redact_lineage(lineage), enc_hook=decode), "lines": numbers}
         print(json.dumps(content))  # noqa: T201
     else:
         render(lineage, counts, job=f"{namespace} {name}", console=Console())

@@ -28,7 +28,6 @@ from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDa
 
 from spark_lineage.naming.backend_names import safe_name
 from spark_lineage.naming.identity import dataset_type
-from spark_lineage.secrets.redaction import redact_value
 
 if TYPE_CHECKING:
     from spark_lineage.merge.lineage import (
@@ -139,8 +138,8 @@ def named(dataset: DatasetName) -> dict[str, str]:
 
 
 def passing(facets: Facets) -> dict[str, Any]:
-    """Return facets of others by their names, redacted."""
-    return {name: redact_value(msgspec.json.decode(content)) for name, content in facets}
+    """Return facets of others by their names."""
+    return {name: msgspec.json.decode(content) for name, content in facets}
 
 
 def facets_of_input(dataset: DatasetLineage) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from functools import cache, lru_cache
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from msgspec import Struct, structs
+import msgspec
+from msgspec import Raw, Struct, structs
 
-from spark_lineage.merge.lineage import SchemaField, Transformation
+from spark_lineage.merge.lineage import Facets, SchemaField, Transformation
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redaction import redact, redact_dataset, redact_value
 from spark_lineage.secrets.registered_secrets import generation
@@ -20,8 +21,10 @@ _T = TypeVar("_T")
 # Text of people and of errors, and URLs. All other text is a name, which is identity, or a word of Spark's.
 _TEXTS = frozenset({
     "description", "detail", "exception", "error", "command", "part", "label", "subject_id", "master", "job_namespace",
-    "job_name", "ui_url", "history_url", "logs_url", "metadata_uri", "warehouse_uri",
+    "job_name", "ui_url", "history_url", "logs_url", "metadata_uri", "warehouse_uri", "location",
 })  # fmt: skip
+# Facets of others, as JSON.
+_FACETS = frozenset({"foreign", "foreign_of_use", "foreign_of_job"})
 _NAMES = frozenset({"namespace", "name", "previous_name"})
 # What holds no text that is redacted.
 _PLAIN = {str, bytes, int, float, bool, datetime, NoneType}
@@ -63,13 +66,20 @@ def _masks(kind: type[Struct]) -> tuple[tuple[str, Callable[[Any], Any] | None],
     for field, annotation in get_type_hints(kind).items():
         # Columns keep their names: edges and schemas must go on agreeing.
         is_name = field in _NAMES and kind is not SchemaField
-        if field == "properties":
+        if field in _FACETS:
+            found.append((field, _redacted_facets))
+        elif field == "properties":
             found.append((field, lambda properties: tuple(redact_value(dict(properties)).items())))
         elif _is_plain(annotation):
             found += [(field, redact if field in _TEXTS else redact_dataset)] if field in _TEXTS or is_name else []
         else:
             found.append((field, None))
     return tuple(found)
+
+
+def _redacted_facets(facets: Facets) -> Facets:
+    decode, encode = msgspec.json.decode, msgspec.json.encode
+    return tuple((name, Raw(encode(redact_value(decode(content))))) for name, content in facets)
 
 
 def _is_plain(annotation: Any) -> bool:

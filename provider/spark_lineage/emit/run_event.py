@@ -222,6 +222,9 @@ def _catalog_change(change: CatalogChange) -> dict[str, Any]:
         catalog=change.catalog or None,
         database=change.database or None,
         partitionedBy=list(change.partitioned_by) or None,
+        unsetProperties=list(change.unset_properties) or None,
+        partitions=[known(old=p.old, new=p.new, location=p.location or None) for p in change.partitions] or None,
+        repair=change.repair or None,
     )
 
 

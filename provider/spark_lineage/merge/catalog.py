@@ -225,6 +225,7 @@ class CatalogJournal:
     def write(self, write: Observed, entity: Entity, how: WriteRun) -> None:
         """Keep what a write that is about to be added to its entity changes."""
         run, said, partitioned_by = how.run, how.execution.statement or _UNSAID, how.execution.partitioned_by
+        write = structs.replace(write, dataset=write.dataset.whole)
         self.locate(write)
         if partitioned_by and said is _UNSAID and write.tables:
             self._partition(write.dataset, partitioned_by)
@@ -237,11 +238,16 @@ class CatalogJournal:
         is_added = change == "CREATE" and how.is_appending and not is_inner_right
         if change is None or not name or is_added or (is_inner_right and entity.last_lifecycle != "OVERWRITE"):
             return
-        if is_repeated:
+        location = dict(said.properties).get("location", "") if change == "ALTER" else ""
+        same = [one for one in self.changes if one.name == name and one.time >= utc(run.first)]
+        if location and same and not _is_at(write.dataset, location):
+            # The listener names the table by its former place, too.
+            return
+        if is_repeated and (entity.read is not None or entity.first_written < run.first):
+            change = "OVERWRITE"
+        if is_repeated or location:
             # What the command's inner run did to the table is part of its creation.
-            if entity.read is not None or entity.first_written < run.first:
-                change = "OVERWRITE"
-            self.changes = [one for one in self.changes if not (one.name == name and one.time >= utc(run.first))]
+            self.changes = [one for one in self.changes if one not in same]
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":
             changes = (column_changes(former, write.schema) for former in (entity.known_schema, write.former))
@@ -278,7 +284,8 @@ class CatalogJournal:
             return False
         if not said.is_conditional or (write.versions and not entity.described.versions <= write.versions):
             return True
-        before = [one.change for one in self.changes if one.dataset == write.dataset and one.time < utc(run.first)]
+        names = {write.dataset, _in_catalog(write, table_name(write.symlinks) or "")}
+        before = [one.change for one in self.changes if one.dataset in names and one.time < utc(run.first)]
         return False if before[-1:] == ["DROP"] else None
 
     def found(
@@ -308,7 +315,7 @@ class CatalogJournal:
             if one.object_type == "TABLE" and one.dataset in names:
                 if one.change == "DROP":
                     return
-                self.changes[index] = structs.replace(one, dataset=observed.dataset)
+                self.changes[index] = structs.replace(one, dataset=observed.dataset.whole)
 
     def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
         """Keep a RENAME; the entity still has its former name."""
@@ -329,24 +336,27 @@ class CatalogJournal:
         """Keep a DROP; where the task never saw the table, Spark says the same of one that was not there."""
         said = statement or _UNSAID
         name = table_name(dropped.symlinks) or _split_name("TABLE", said.name)[1] or dropped.dataset.name
-        dataset = min((entity.name for entity in found), default=place_of(dropped))
+        place = min((entity.name for entity in found), default=place_of(dropped))
         is_view = any(one.name == name and one.object_type == "VIEW" for one in self.changes)
         object_type: ObjectType = "VIEW" if is_view and said is _UNSAID else said.object_type
         named = _object_name("TABLE", said.name or name)
-        known = named if object_type == "VIEW" else dataset
+        known = named if object_type == "VIEW" else place
+        missing = _in_catalog(dropped, said.name or name)
         # Without its catalog the name may be that of another table; with it, the table may be in another place.
         is_qualified = _split_name("TABLE", said.name)[0] != ""
         of = self.presence
         is_seen = any(entity.is_seen for entity in found)
         was_there = is_seen or (is_qualified and of(object_type, named)) or of(object_type, known)
-        last = next((entity for entity in found if entity.name == dataset), None)
+        last = next((entity for entity in found if entity.name == place), None)
+        is_certain = bool(found) or is_view or said.is_conditional is False
         self._keep(
-            ("DROP", object_type, dataset, name),
+            # Where a table that may have been missing would have been is no place of it.
+            ("DROP", object_type, known if is_certain or not is_path_namespace(place.namespace) else missing, name),
             run,
             said,
             dropped.catalog or (last.described.catalog if last is not None else None),
             schema=last.known_schema if last is not None else (),
-            is_certain=bool(found) or is_view or said.is_conditional is False,
+            is_certain=is_certain,
             is_ignored=is_ignored("DROP", is_there=was_there, is_conditional=said.is_conditional),
         )
         self._learn(object_type, {named, known}.union(*(entity.names for entity in found)), is_there=False)
@@ -415,6 +425,7 @@ class CatalogJournal:
             catalog = listened.name
         before = (one.catalog for one in reversed(self.changes) if one.dataset == dataset and one.catalog)
         details["catalog"] = catalog or next(before, "")
+        details |= {each: getattr(said, each) for each in ("unset_properties", "partitions", "repair")}
         self.changes.append(CatalogChange(*what, utc(run.last), **details))
 
     def _partition(self, dataset: DatasetName, columns: tuple[str, ...]) -> None:
@@ -470,6 +481,13 @@ def _object_name(object_type: ObjectType, name: str, catalog: str = _SESSION_CAT
     """Return a name in the catalog that it begins with, or else in this one."""
     named, rest = _split_name(object_type, name)
     return DatasetName(named or catalog, rest)
+
+
+def _in_catalog(table: Observed, name: str) -> DatasetName:
+    """Return a table by its name in its catalog."""
+    catalog = table.catalog
+    named = catalog.name if catalog is not None and catalog.framework != _HIVE else _SESSION_CATALOG
+    return _object_name("TABLE", name, named)
 
 
 def _folded(object_type: ObjectType, name: DatasetName) -> DatasetName:

@@ -14,6 +14,7 @@ from spark_lineage.merge.lineage import (
     ColumnChange,
     SchemaField,
     Statistics,
+    Subscription,
     Symlink,
     Transformation,
     Write,
@@ -124,6 +125,7 @@ _OF_EITHER = (
     *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows"),
     *("is_made", "is_placed", "is_moved", "is_of_catalog"),
     *("lifecycle", "attempt", "attempt_error", "has_others_versions", "has_unknown_rest", "_is_added_to"),
+    *("subscription", "partition_keys"),
 )
 _OF_LATER = (
     *("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written"),
@@ -180,6 +182,9 @@ class Entity:
     _streamed: dict[str, Statistics | None] = field(default_factory=dict)
     # What was read of what the task wrote.
     own_read: Observed | None = None
+    # How its topic was read first.
+    subscription: Subscription | None = None
+    partition_keys: tuple[str, ...] = ()
     # Whether a command made the table, or gave it this place, of which nobody knows what it had.
     is_made: bool = False
     is_placed: bool = False
@@ -407,6 +412,8 @@ class Entity:
                 # Each micro-batch reads what is new, another query the same again (M9).
                 self._streamed[query] = combine(self._streamed.get(query), read.statistics, add)
                 read = structs.replace(read, statistics=self._streamed[query])
+            self.subscription = self.subscription or read.subscription
+            self.partition_keys = self.partition_keys or read.partition_keys
             self.read = _joined(self.read, read)
             self.read_name = self.read_name or read.dataset
 

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Raw, Struct, field, structs
 
-from spark_lineage.merge.lineage import Catalog, Facets, SchemaField, Statistics, Storage, Symlink, Transformation
+from spark_lineage.merge.lineage import (
+    PROPERTIES_KEY,
+    Catalog,
+    Facets,
+    SchemaField,
+    Statistics,
+    Storage,
+    Symlink,
+    Transformation,
+)
 from spark_lineage.merge.observed import NO_TRANSFORMATION, Edge, Observed, by_name, indirect
 from spark_lineage.merge.partitions import branch
 from spark_lineage.merge.transition import AwareTime
@@ -55,7 +64,7 @@ def foreign(
 ) -> Iterator[ForeignFacet]:
     """Return the facets of one place that the merge does not read, without those that are no objects."""
     for name, content in (facets or {}).items():
-        is_read = name in READ or name in _TECHNICAL or name.startswith(_OURS)
+        is_read = name in READ or name in _TECHNICAL or (name.startswith(_OURS) and name != PROPERTIES_KEY)
         if not is_read and (text := bytes(content)).startswith(b"{"):
             yield ForeignFacet(place, dataset, name, text)
 
@@ -95,7 +104,7 @@ class ForeignFacets:
         for dataset in names:
             for name, last in self._last.get((place, dataset), {}).items():
                 found[name] = max(found.get(name, last), last)
-        return tuple((name, content) for name, (_, content) in sorted(found.items()))
+        return tuple((name, Raw(content)) for name, (_, content) in sorted(found.items()))
 
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]

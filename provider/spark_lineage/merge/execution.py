@@ -9,7 +9,16 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import Struct
 
 from spark_lineage.merge.accounting import PlanPart
-from spark_lineage.merge.lineage import Application, ChangeType, ColumnChange, ObjectType, ParentRun, Transformation
+from spark_lineage.merge.lineage import (
+    Application,
+    ChangeType,
+    ColumnChange,
+    ObjectType,
+    ParentRun,
+    PartitionChange,
+    Repair,
+    Transformation,
+)
 from spark_lineage.merge.observed import Edge, Observed, join, join_fields
 from spark_lineage.naming.identity import DatasetName
 
@@ -75,9 +84,9 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     """What a command says that it does to the catalog: ``name`` and ``new_name`` as the plan has them (``cat.db.t``).
 
     ``columns`` and ``properties`` are those that it names (``comment`` among them), ``partitioned_by`` the columns and
-    transforms of a CREATE. ``is_conditional`` means IF [NOT] EXISTS or CREATE OR REPLACE (None: not known),
-    ``is_cascading`` DROP DATABASE CASCADE, ``has_unnamed_columns`` that an ALTER renames or drops columns that it does
-    not name.
+    transforms of a CREATE, ``unset_properties``, ``partitions`` and ``repair`` as a ``CatalogChange`` has them.
+    ``is_conditional`` means IF [NOT] EXISTS or CREATE OR REPLACE (None: not known), ``is_cascading`` DROP DATABASE
+    CASCADE, ``has_unnamed_columns`` that an ALTER renames or drops columns that it does not name.
     """
 
     change: ChangeType
@@ -90,6 +99,9 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     is_cascading: bool = False
     partitioned_by: tuple[str, ...] = ()
     has_unnamed_columns: bool = False
+    unset_properties: tuple[str, ...] = ()
+    partitions: tuple[PartitionChange, ...] = ()
+    repair: Repair = ""
 
 
 def logged_run_id(application_id: str, started_millis: int) -> str:

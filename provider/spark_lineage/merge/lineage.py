@@ -6,10 +6,12 @@ Every tuple is sorted, so that equal lineage is equal byte for byte.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
-from msgspec import Struct
+import msgspec
+from msgspec import Raw, Struct
 
 from spark_lineage.merge.transition import StatusSummary
 from spark_lineage.naming.identity import DatasetName
@@ -17,11 +19,14 @@ from spark_lineage.naming.identity import DatasetName
 # RUNNING is that of the lineage so far, of which what has not ended does not count yet.
 TaskState = Literal["RUNNING", "COMPLETE", "FAIL", "ABORT"]
 AttemptReason = Literal["failed", "unfinished", "not written"]
-Facets = tuple[tuple[str, bytes], ...]
+PROPERTIES_KEY = "sparkLineage_properties"
+Facets = tuple[tuple[str, Raw], ...]
 """Facets that pass through, as JSON by their names."""
 Operation = Literal["INSERT", "OVERWRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"]
 ChangeType = Literal["CREATE", "ALTER", "RENAME", "TRUNCATE", "OVERWRITE", "DROP"]
 ObjectType = Literal["TABLE", "VIEW", "DATABASE"]
+JobType = Literal["BATCH", "STREAMING"]
+Repair = Literal["", "ADD", "DROP", "SYNC"]
 
 
 class Symlink(Struct, frozen=True, order=True, gc=False):
@@ -100,6 +105,17 @@ class Catalog(Struct, frozen=True, order=True, gc=False):
     warehouse_uri: str | None = None
 
 
+class Subscription(Struct, frozen=True, order=True, gc=False):
+    """How topics of Kafka were read: the ``pattern`` of their names, empty where they were named, and from where.
+
+    ``starting_offsets`` are those of the first read, ``earliest``, ``latest`` or an offset by partition as JSON; empty
+    for what no evidence has, such as a new streaming query.
+    """
+
+    pattern: str = ""
+    starting_offsets: str = ""
+
+
 class DatasetLineage(Struct, frozen=True, gc=False):
     """A dataset that the task read or left behind; outputs alone have what follows ``statistics``.
 
@@ -107,6 +123,7 @@ class DatasetLineage(Struct, frozen=True, gc=False):
     ``fed_by`` the inputs that it was made from (M8), ``writes`` the distinct kinds of write, in order.
     ``has_data_source`` is False where an event has no room to say where the dataset is. ``foreign`` are facets that
     pass through, as JSON by their names, ``foreign_of_use`` those of this use (``inputFacets``, ``outputFacets``).
+    ``partition_keys`` are the columns that it is partitioned by; ``subscription`` is that of an input of Kafka.
     """
 
     dataset: DatasetName
@@ -124,6 +141,19 @@ class DatasetLineage(Struct, frozen=True, gc=False):
     has_data_source: bool = True
     foreign: Facets = ()
     foreign_of_use: Facets = ()
+    partition_keys: tuple[str, ...] = ()
+    subscription: Subscription | None = None
+
+    @property
+    def facets(self) -> Mapping[str, Any]:
+        """The facets that pass through, decoded, by their names: those of the user, and of other tools."""
+        return {name: msgspec.json.decode(content) for name, content in (*self.foreign, *self.foreign_of_use)}
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The properties that the user declared (``spark_lineage.declare``)."""
+        properties: Mapping[str, str] = self.facets.get(PROPERTIES_KEY, {}).get("properties", {})
+        return properties
 
 
 class Write(Struct, frozen=True, order=True, gc=False):
@@ -146,12 +176,25 @@ class ColumnChange(Struct, frozen=True, gc=False):
     new: SchemaField | None
 
 
+class PartitionChange(Struct, frozen=True, gc=False):
+    """One changed partition of an ALTER (``day=1/region=eu``): ``old`` is None for an added, ``new`` for a dropped one.
+
+    ``location`` is the place that it is given, empty where the catalog chooses it.
+    """
+
+    old: str | None
+    new: str | None
+    location: str = ""
+
+
 class CatalogChange(Struct, frozen=True, gc=False):
     """One change of the catalog; what no evidence has is empty.
 
     ``name`` is what the catalog calls it (``db.table``), ``previous_name`` that before a RENAME. ``schema`` has the
-    columns after it, of a DROP the last ones; ``properties`` has the comment, too; ``partitioned_by`` columns, and
-    transforms such as ``days(at)``; ``catalog`` is Spark's name for it. ``is_certain`` is false for a DROP of what the
+    columns after it, of a DROP the last ones; ``properties`` has the comment and the location of a table, too, and
+    ``unset_properties`` the keys that are gone. ``repair`` says which partitions the catalog was told to find in the
+    directory (``ADD``, ``DROP`` or ``SYNC``). ``partitioned_by`` has columns, and transforms such as ``days(at)``;
+    ``catalog`` is Spark's name for it. ``is_certain`` is false for a DROP of what the
     task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same words. ``is_ignored``: nothing
     changed, for a CREATE found it there or a DROP did not (``IF [NOT] EXISTS``, mode ``ignore``); None: unknown.
     """
@@ -169,6 +212,9 @@ class CatalogChange(Struct, frozen=True, gc=False):
     is_ignored: bool | None = False
     catalog: str = ""
     partitioned_by: tuple[str, ...] = ()
+    unset_properties: tuple[str, ...] = ()
+    partitions: tuple[PartitionChange, ...] = ()
+    repair: Repair = ""
 
     @property
     def database(self) -> str:

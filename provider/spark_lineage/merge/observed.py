@@ -11,7 +11,16 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, structs
 
-from spark_lineage.merge.lineage import Catalog, ColumnChange, SchemaField, Statistics, Storage, Symlink, Transformation
+from spark_lineage.merge.lineage import (
+    Catalog,
+    ColumnChange,
+    SchemaField,
+    Statistics,
+    Storage,
+    Subscription,
+    Symlink,
+    Transformation,
+)
 from spark_lineage.merge.partitions import joined, partition_below
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
 from spark_lineage.naming.options import Naming
@@ -33,7 +42,7 @@ class Observed(Struct, frozen=True, gc=False):
     """One dataset as an input or an output of one run.
 
     ``scanned`` are the snapshots that Iceberg reports to have read, which the listener writes as doubles, ``former``
-    is the schema that an ALTER found.
+    is the schema that an ALTER found, ``partition_keys`` and ``subscription`` are as in a ``DatasetLineage``.
     """
 
     dataset: DatasetName
@@ -48,6 +57,8 @@ class Observed(Struct, frozen=True, gc=False):
     statistics: Statistics | None = None
     scanned: frozenset[float] = frozenset()
     former: tuple[SchemaField, ...] = ()
+    partition_keys: tuple[str, ...] = ()
+    subscription: Subscription | None = None
 
     @property
     def names(self) -> tuple[DatasetName, ...]:

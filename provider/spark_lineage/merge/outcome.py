@@ -13,6 +13,8 @@ from spark_lineage.naming.identity import is_path_namespace
 
 RunOutcome = Literal["succeeded", "failed", "open", "cut off"]
 
+# A part of the names of runs that give out what a command has returned: what they name as written is of that command.
+RESULT = ".command_result"
 # The outer run of CREATE TABLE AS SELECT and of saveAsTable.
 CTAS_COMMAND = "execute_create_data_source_table_as_select_command"
 # Commands whose query is written by a run of its own.

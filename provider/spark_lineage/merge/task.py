@@ -139,6 +139,7 @@ def _inputs(
     bare = {entity.input_name for entity in entities if entity.read and entity.read.is_bare}
     declared = {name for entity in entities if entity.is_read_declared for name in entity.names}
     inputs = []
+    found: dict[DatasetName, Entity] = {}
     versions: dict[DatasetName, tuple[str, ...]] = defaultdict(tuple)
     called: dict[DatasetName, set[DatasetName]] = defaultdict(set)
     for entity in entities:
@@ -156,6 +157,7 @@ def _inputs(
                 own = sorted(entity.own_read.versions if entity.own_read is not None else (), key=lambda v: (len(v), v))
                 versions[name] = tuple(filter(is_named, dict.fromkeys((*entity.read_versions, *own))))
                 called[name] |= entity.names
+                found[name] = entity
         elif glimpsed is not None:
             around = set(directories_above(glimpsed.dataset))
             if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):
@@ -172,6 +174,8 @@ def _inputs(
             statistics=_known(read.statistics),
             foreign=foreign.of("inputs", called[read.dataset] | {read.dataset}),
             foreign_of_use=foreign.of("inputFacets", called[read.dataset] | {read.dataset}),
+            partition_keys=found[read.dataset].partition_keys if read.dataset in found else (),
+            subscription=found[read.dataset].subscription if read.dataset in found else None,
         )
         for read in sorted(inputs, key=_by_name)
     )
@@ -197,6 +201,7 @@ def _output(entity: Entity, inputs: set[DatasetName], foreign: ForeignFacets) ->
         writes=content.writes,
         foreign=foreign.of("outputs", entity.names | {entity.name}),
         foreign_of_use=foreign.of("outputFacets", entity.names | {entity.name}),
+        partition_keys=entity.partition_keys,
     )
 
 

@@ -19,6 +19,7 @@ from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
 from spark_lineage.merge.observed import Observed, compose, in_partition, indirect, lacks, table_name, with_changes
 from spark_lineage.merge.outcome import (
     CTAS_COMMAND,
+    RESULT,
     RunOutcome,
     has_statistics,
     is_appending,
@@ -119,7 +120,8 @@ class Timeline:
         is_effective = outcome == "succeeded" or (outcome == "open" and self._task_state == "COMPLETE")
         # A view is no dataset, though the listener gives it a place.
         is_of_view = statement is not None and statement.object_type == "VIEW"
-        outputs = () if is_of_view else self._evidence.content(run_id).outputs
+        content = self._evidence.content(run_id)
+        outputs = () if is_of_view or RESULT in content.job_name else content.outputs
         written = []
         for write in outputs:
             if "DROP" in write.lifecycles:
@@ -233,6 +235,8 @@ class Timeline:
             read_versions=self._versions(run_id).get(write.dataset.whole, execution.target_versions),
         )
         self.journal.write(write, entity, how)
+        made_by = statement.partitioned_by if statement is not None else ()
+        entity.partition_keys = execution.partitioned_by or made_by or entity.partition_keys
         entity.add_write(write, how, *self._origin(run_id, write))
         return entity
 

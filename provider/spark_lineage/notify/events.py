@@ -12,11 +12,17 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from spark_lineage.merge.lineage import ColumnChange, ObjectType, SchemaField, TaskLineage
+from spark_lineage.merge.lineage import (
+    ColumnChange,
+    JobType,
+    ObjectType,
+    PartitionChange,
+    Repair,
+    SchemaField,
+    TaskLineage,
+)
 from spark_lineage.merge.transition import Status, Subject
 from spark_lineage.naming.identity import DatasetName, StorageIdentifier
-
-JobType = Literal["BATCH", "STREAMING"]
 
 # Of an event without long texts, as tracemalloc has it.
 _BYTES = 300
@@ -56,8 +62,8 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True):
 class JobStatusChangedEvent(Event, frozen=True, kw_only=True):
     """Something about the job: its OpenLineage name is ``job_name``, in ``job_namespace``.
 
-    ``job_type`` is STREAMING from the first streaming query on, BATCH when the task has ended without any, and None
-    while it is unknown: Spark does not say what a program is going to do.
+    ``job_type`` is STREAMING from the first streaming query on, and BATCH when the task has ended without any. Before
+    that it is BATCH for a job of SQL, else what the last run of the same program was, and None for the first run.
     """
 
     job_namespace: str
@@ -68,7 +74,8 @@ class JobStatusChangedEvent(Event, frozen=True, kw_only=True):
 class JobCreatedEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     """The job is about to be submitted, or was taken over from the try before.
 
-    ``lineage`` is what is known so far: the task's inlets and outlets, None where it has none. ``configuration`` are
+    ``lineage`` is what is known so far: the task's inlets and outlets, and the datasets of the last run of the same
+    program that succeeded; None where it has none. ``configuration`` are
     the Spark properties that it is submitted with, without secrets.
     """
 
@@ -102,7 +109,9 @@ class CatalogModificationEvent(Event, frozen=True, kw_only=True):
     ``db``), ``previous_name`` what it was called before a RENAME; ``catalog`` and ``database`` say where it is.
     ``dataset`` is its dataset as the task's lineage has it, ``storage`` what that physically is, None for views,
     databases, and what has no known form. ``schema`` has all columns after the change, of a DROP the last ones;
-    ``columns`` and ``properties`` (comment among them) are those that changed, of a CREATE all; ``partitioned_by`` has
+    ``columns`` and ``properties`` (comment and location among them) are those that changed, of a CREATE all;
+    ``unset_properties`` are the keys that are gone. ``partitions`` are those that a command added, dropped, renamed or
+    moved, ``repair`` is what one was to look for in the directory (``ADD``, ``DROP``, ``SYNC``). ``partitioned_by`` has
     columns, and transforms such as ``days(at)``. What is unknown is empty. ``is_ignored`` is true where nothing
     changed, for a CREATE found it there already or a DROP found nothing (``IF [NOT] EXISTS``), None where that is
     unknown. ``is_certain`` is false where it may not have happened.
@@ -120,5 +129,8 @@ class CatalogModificationEvent(Event, frozen=True, kw_only=True):
     schema: tuple[SchemaField, ...] = ()
     partitioned_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = {}
+    unset_properties: tuple[str, ...] = ()
+    partitions: tuple[PartitionChange, ...] = ()
+    repair: Repair = ""
     is_ignored: bool | None = False
     is_certain: bool = True

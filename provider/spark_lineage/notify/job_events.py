@@ -8,14 +8,13 @@ from typing import Any
 from msgspec import Struct, structs
 
 from spark_lineage.emit.redacted_lineage import redact_lineage
-from spark_lineage.merge.lineage import TaskLineage, TaskState
+from spark_lineage.merge.lineage import CatalogChange, ColumnChange, JobType, TaskLineage, TaskState
 from spark_lineage.merge.transition import Status, StatusTransition
 from spark_lineage.naming.identity import storage_identifier
 from spark_lineage.notify.events import (
     CatalogModificationEvent,
     JobCreatedEvent,
     JobExecutionStatusEvent,
-    JobType,
     TaskRun,
 )
 from spark_lineage.secrets.redaction import redact, redact_value
@@ -35,13 +34,20 @@ class JobEvents(Struct, frozen=True):
     job_namespace: str
     job_name: str
 
-    def created(self, configuration: Mapping[str, str], *, lineage: TaskLineage | None = None) -> JobCreatedEvent:
+    def created(
+        self,
+        configuration: Mapping[str, str],
+        *,
+        lineage: TaskLineage | None = None,
+        job_type: JobType | None = None,
+    ) -> JobCreatedEvent:
         """Return the event with which a job begins.
 
         :param configuration: the Spark properties as they are
         """
         return JobCreatedEvent(
             **self._names(lineage),
+            job_type=job_type,
             lineage=None if lineage is None else redact_lineage(lineage),
             configuration=redact_value(dict(configuration)),
         )
@@ -84,6 +90,7 @@ class JobEvents(Struct, frozen=True):
                 | {
                     "change": "ALTER" if change.change == "OVERWRITE" else change.change,
                     "previous_name": change.previous_name or "",
+                    "columns": _changed_columns(change),
                     "properties": dict(change.properties),
                 },
                 task=self.task,
@@ -102,6 +109,11 @@ class JobEvents(Struct, frozen=True):
             "job_namespace": self.job_namespace,
             "job_name": self.job_name,
         }
+
+
+def _changed_columns(change: CatalogChange) -> tuple[ColumnChange, ...]:
+    is_made = change.change == "CREATE" and not change.is_ignored
+    return tuple(ColumnChange(None, column) for column in change.schema) if is_made else change.columns
 
 
 def application_ids(lineage: TaskLineage | None) -> tuple[str, ...]:

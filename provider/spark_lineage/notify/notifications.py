@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from spark_lineage.merge.lineage import TaskLineage, TaskState
+from spark_lineage.merge.lineage import JobType, TaskLineage, TaskState
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.notify.context import listener_context
 from spark_lineage.notify.delivery import Delivery, DeliveryCounts, make_listener, source_name
-from spark_lineage.notify.events import CatalogModificationEvent, JobStatusChangedEvent, JobType
+from spark_lineage.notify.events import CatalogModificationEvent, JobStatusChangedEvent
 from spark_lineage.notify.job_events import JobEvents
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Notifications:
         self._deliveries = list(_deliveries(settings.lineage_listeners, context))
         self._has_ended = False
         self._job_type: JobType | None = None
+        self._is_streaming = False
         self._counts: tuple[DeliveryCounts, ...] | None = None
 
     @classmethod
@@ -48,11 +49,14 @@ class Notifications:
         configuration: Mapping[str, str],
         declared: TaskLineage | None,
         logger: Log,
+        *,
+        job_type: JobType | None = None,
     ) -> Self:
         """Start the listeners that the settings name, and report that the job is created.
 
         :param configuration: the Spark properties that the job is submitted with, as they are
-        :param declared: the task's inlets and outlets, None where it has none
+        :param declared: the task's inlets and outlets with the datasets of its last run, None where it has none
+        :param job_type: of its last run, or of each job of its operator
         """
         from airflow.providers.openlineage import conf
         from airflow.providers.openlineage.plugins.macros import lineage_job_name
@@ -60,7 +64,8 @@ class Notifications:
         for_listeners = listener_context(context, configuration=configuration, options=task.options, logger=logger)
         events = JobEvents(for_listeners.task, conf.namespace(), lineage_job_name(context["ti"]))
         notifications = cls(for_listeners, events, task.settings)
-        notifications.put(events.created(configuration, lineage=declared))
+        notifications._job_type = job_type
+        notifications.put(events.created(configuration, lineage=declared, job_type=job_type))
         return notifications
 
     def put(self, event: JobStatusChangedEvent | CatalogModificationEvent) -> None:
@@ -71,7 +76,7 @@ class Notifications:
     def changed(self, transition: StatusTransition) -> None:
         """Report a change of status; from any thread."""
         if transition.subject == "STREAMING_QUERY":
-            self._job_type = "STREAMING"
+            self._job_type, self._is_streaming = "STREAMING", True
         self.put(self._events.changed(transition, job_type=self._job_type))
 
     def ended(self, state: TaskState, lineage: TaskLineage | None, exception: str) -> None:
@@ -83,7 +88,8 @@ class Notifications:
             return
         for event in () if lineage is None else self._events.catalog(lineage):
             self.put(event)
-        self.put(self._events.ended(state, lineage, job_type=self._job_type or "BATCH", exception=exception))
+        job_type: JobType = "STREAMING" if self._is_streaming else "BATCH"
+        self.put(self._events.ended(state, lineage, job_type=job_type, exception=exception))
         # Only now: what goes wrong before leaves the end to the next call.
         self._has_ended = True
 

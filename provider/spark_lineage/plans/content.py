@@ -443,8 +443,9 @@ def streamed(
     if content.is_of_batch:
         # What the micro-batch around it was given.
         inputs += (Observed(topic) for name in named for topic in topics.get(name, ()))
+    subscribed = kafka.subscriptions(sources)
     return (
-        by_name(inputs),
+        by_name(structs.replace(one, subscription=subscribed.get(one.dataset)) for one in inputs),
         tuple(structs.replace(output, edges=each) for output, each in zip(outputs, edges, strict=True)),
     )
 

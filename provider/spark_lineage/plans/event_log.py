@@ -44,6 +44,7 @@ from spark_lineage.plans.event_log_lines import TaskEnd
 from spark_lineage.plans.rdds import RddRows
 from spark_lineage.plans.running import Running, made, target_versions, unread_columns, with_versions
 from spark_lineage.plans.scope import UNTRACED, Traced
+from spark_lineage.plans.statements import with_text
 from spark_lineage.plans.tables import Tables, path_name
 from spark_lineage.secrets.redaction import beginning
 
@@ -395,6 +396,8 @@ class EventLogReader:
             # Plans have no specification, and sources may print in theirs what they like.
             trouble = "not a known plan"
             log.debug("Set aside the plan of execution %d: %s", event.executionId, type(error).__name__)
+        if content.statement is not None and content.statement.change == "CREATE":
+            content = replace(content, statement=with_text(content.statement, event.description))
         if content.traced.is_cut and not (content.is_bookkeeping or account.is_of_delta_log):
             trouble = trouble or "a plan cut by spark.sql.debug.maxToStringFields"
         if trouble:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from spark_lineage.merge.execution import kafka_topic, stream_number, stream_source, unnamed
+from spark_lineage.merge.lineage import Subscription
+from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.plan import Node
 
@@ -23,8 +25,12 @@ UNNAMED_SINK = unnamed("topic of a sink")
 """What stands for the topic that a stream writes to, an option of its sink, or those that the rows name."""
 UNREAD_TOPICS = "Kafka: the topics of a pattern"
 """What is counted of a batch that subscribes to a pattern."""
+_PATTERN = "SubscribePattern"
 _SUBSCRIBED = r"(?P<strategy>Subscribe|SubscribePattern|Assign)\[(?P<topics>.*)\]"
-_RELATION = re.compile(rf"(?:Scan )?KafkaRelation\(strategy={_SUBSCRIBED}, start=.*\)\s*", re.DOTALL)
+_RELATION = re.compile(rf"(?:Scan )?KafkaRelation\(strategy={_SUBSCRIBED}, start=(?P<start>.*), end=.*\)\s*", re.DOTALL)
+_OFFSET = re.compile(r"(?P<topic>[\w.-]+)-(?P<partition>\d+) -> (?P<offset>-?\d+)")
+_SPECIFIC = "SpecificOffsetRangeLimit("
+_LIMITS = {"EarliestOffsetRangeLimit": "earliest", "LatestOffsetRangeLimit": "latest"}
 _SOURCE = re.compile(rf"Kafka\w*\[{_SUBSCRIBED}\]", re.DOTALL)
 _STREAM_SCAN = "KafkaSourceProvider$KafkaScan"
 _SINK = "KafkaSourceProvider$KafkaTable"
@@ -47,15 +53,45 @@ def relation_of(node: Node) -> re.Match[str] | None:
     return _RELATION.fullmatch(text)
 
 
-def scanned_topics(node: Node) -> list[DatasetName] | None:
+def scanned_topics(node: Node) -> list[Observed] | None:
     """Return the topics that a leaf reads, none for a pattern; None where it reads no Kafka.
 
     Those of a source of a stream have one name together, until the progress of the query has them.
     """
     if _STREAM_SCAN in node.description:
-        return [stream_source(node.number)]
+        return [Observed(stream_source(node.number))]
     relation = relation_of(node)
-    return [kafka_topic(topic) for topic in _topics(relation) or ()] if relation else None
+    if relation is None:
+        return None
+    return [
+        Observed(kafka_topic(topic), subscription=Subscription("", _start(relation["start"], topic)))
+        for topic in _topics(relation) or ()
+    ]
+
+
+def _start(limit: str, topic: str) -> str:
+    """Return where a batch begins to read a topic; the partition of a time is not known."""
+    if not limit.startswith(_SPECIFIC):
+        return _LIMITS.get(limit, "")
+    found = {each["partition"]: int(each["offset"]) for each in _OFFSET.finditer(limit) if each["topic"] == topic}
+    return _text(found)
+
+
+def _text(offsets: Any) -> str:
+    """Return the offsets of a topic by partition as JSON; those of the first batch of a new stream are not known."""
+    return msgspec.json.encode(offsets, order="sorted").decode() if offsets else ""
+
+
+def subscriptions(sources: Iterable[Source]) -> Mapping[DatasetName, Subscription]:
+    """Return how a stream has subscribed to each topic, and where a micro-batch began to read it."""
+    return {
+        kafka_topic(topic): Subscription(
+            match["topics"] if match["strategy"] == _PATTERN else "", _text(_offsets(source.startOffset).get(topic))
+        )
+        for source in sources
+        if (match := _SOURCE.fullmatch(source.description))
+        for topic in _topics_of(source)
+    }
 
 
 def _topics(subscribed: re.Match[str]) -> list[str] | None:

@@ -6,13 +6,13 @@ The listener reports tables as well; the plan has what was conditional, and what
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, SchemaField
+from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, PartitionChange, Repair, SchemaField
 from spark_lineage.plans.commands import CLONE, HIVE_TABLE, described
 from spark_lineage.plans.lists import arguments, struct_fields
 from spark_lineage.plans.plan import Plan
@@ -26,6 +26,8 @@ _TABLE_SPEC = re.compile(
     r"(?:None|Some\((?P<comment>.*)\))(?:,(?:None|Some\(.*?\))){1,2},(?:true|false)",
     re.DOTALL,
 )
+# Scala prints a map of more than four entries as another class.
+_PARTITION = re.compile(r"\(?(?:Hash)?Map\((?P<values>.*?)\)(?:,(?:None|Some\((?P<location>.*)\))\))?", re.DOTALL)
 _SPEC_PROPERTY = re.compile(r"(?P<key>[^\s,]+) -> (?P<value>.*?)(?:, (?=[^\s,]+ -> )|\Z)", re.DOTALL)
 # Behind the name, or behind the columns where there is no query.
 _TRANSFORMS = r"(?!ColumnImpl)\w+\([^()#]*\)(?:, \w+\([^()#]*\))*"
@@ -44,6 +46,17 @@ _UNNAMED_CHANGE = re.compile(r"TableChange\$(?:Rename|Delete)Column@")
 _QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
 _TRUE = "true"
 _PERSISTED = "PersistedView"
+# Nothing is tried twice: a description may be any text.
+_BLANK = r"\s|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
+# What a CREATE TABLE is made of as SQL.
+_TEXT = r"""(?P<quote>['"])(?:(?!(?P=quote))[^\\]|\\.?)*+(?:(?P=quote)|\Z)"""
+_TOKEN = re.compile(rf"{_BLANK}|(?P<text>{_TEXT})|(?P<name>\w+|`[^`]+`)|(?P<sign>.)", re.DOTALL)
+_CREATES = re.compile(
+    rf"(?:{_BLANK})*+CREATE\s+(?:OR\s+REPLACE\s+)?(?:EXTERNAL\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    r"(?P<name>(?:[\w.]|`[^`]+`)+)(?P<rest>.*)",
+    re.DOTALL | re.IGNORECASE,
+)
+_BEGINS_QUERY = frozenset({"AS", "SELECT", "FROM", "VALUES"})
 # Nothing that lasts comes of them that a reader of lineage asks for: they look, set, or look after files.
 _WITHOUT_LINEAGE = re.compile(
     r"(?:Show|Describe|Set|Reset|Explain|StreamingExplain|Analyze|Refresh|Cache|Uncache|ClearCache|List|Vacuum|Optimize"
@@ -79,7 +92,7 @@ def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
     read = _READERS.get(name.removesuffix("Exec"))
     try:
         statement = read(parts) if read is not None else None
-    except IndexError:
+    except (IndexError, ValueError):
         # Another version of Spark writes this command in another way.
         return None
     return _specified(statement, text) if statement is not None else None
@@ -98,7 +111,7 @@ def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
     if spec is None:
         return statement
     comment = () if spec["comment"] is None else (("comment", spec["comment"]),)
-    properties = tuple((match["key"], match["value"]) for match in _SPEC_PROPERTY.finditer(spec["properties"]))
+    properties = _entries(spec["properties"])
     found = _PARTITIONED_BY.search(text)
     partitions = arguments(found["query"] or found["columns"]) if found else ()
     return structs.replace(
@@ -106,6 +119,69 @@ def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
         properties=comment + properties,
         partitioned_by=tuple(_IDENTITY.sub(r"\g<column>", each) for each in partitions),
     )
+
+
+def with_text(statement: CatalogStatement, sql: str) -> CatalogStatement:
+    """Return a CREATE with what its SQL says of the table; the plan of a table of Spark's own catalog has but its name.
+
+    Spark's SQL shell and its Thrift server describe an execution by its SQL. Another text, or of another table, has no
+    effect.
+    """
+    match = _CREATES.match(sql)
+    names = [part.casefold() for part in table_parts(match["name"])] if match else []
+    if match is None or statement.name.casefold().split(".")[-len(names) :] != names:
+        return statement
+    comment: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    columns: tuple[str, ...] = ()
+    tokens = [each for each in _TOKEN.finditer(match["rest"]) if each.lastgroup]
+    depth = 0
+    for at, token in enumerate(tokens):
+        word, before = token[0].upper(), tokens[at - 1][0].upper()
+        depth += (word == "(") - (word == ")")
+        if depth or token.lastgroup != "name":
+            continue
+        if word in _BEGINS_QUERY and before != "STORED":
+            break
+        if word == "COMMENT" and (text := _plain(tokens[at + 1 : at + 2])):
+            comment = (("comment", text),)
+        elif word == "TBLPROPERTIES":
+            pairs = (_pair(element) for element in _elements(tokens[at + 1 :]))
+            properties = tuple((key, value) for key, value in pairs if key and value)
+        elif (before, word) == ("PARTITIONED", "BY"):
+            columns = tuple(_plain(element[:1]) for element in _elements(tokens[at + 1 :]))
+    return structs.replace(
+        statement,
+        properties=statement.properties or comment + properties,
+        partitioned_by=statement.partitioned_by or columns,
+    )
+
+
+def _elements(tokens: Sequence[re.Match[str]]) -> list[list[re.Match[str]]]:
+    """Return the elements of a list in parentheses."""
+    found: list[list[re.Match[str]]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token[0] == "(") - (token[0] == ")")
+        if not depth:
+            break
+        if depth == 1 and token[0] == ",":
+            found.append([])
+        elif token is not tokens[0]:
+            found[-1].append(token)
+    return found
+
+
+def _pair(tokens: Sequence[re.Match[str]]) -> tuple[str, str]:
+    """Return key and value of a property; the sign between them may be missing."""
+    place = next((at for at, token in enumerate(tokens) if token[0] == "="), len(tokens) - 1)
+    return _plain(tokens[:place]), _plain([token for token in tokens[place:] if token[0] != "="])
+
+
+def _plain(tokens: Sequence[re.Match[str]]) -> str:
+    """Return a text or a name without quotes, empty for a text with escapes, whose meaning depends on settings."""
+    texts = [token[0][1:-1] if token[0][0] in "'\"`" else token[0] for token in tokens]
+    return "" if any("\\" in text for text in texts) else "".join(texts)
 
 
 def _table(parts: list[str]) -> str:
@@ -133,13 +209,28 @@ def _catalog(text: str) -> str:
 
 
 def _fields(text: str) -> tuple[ColumnChange, ...]:
-    fields = (SchemaField(name, kind.removesuffix("Type").lower()) for name, kind in struct_fields(text))
+    fields = (SchemaField(name, kind.replace("Type", "", 1).lower()) for name, kind in struct_fields(text))
     return tuple(ColumnChange(None, field) for field in fields)
 
 
 def _properties(text: str) -> tuple[tuple[str, str], ...]:
     text = text.removeprefix("[").removesuffix("]")
     return tuple((match["key"], match["value"]) for match in _PROPERTY.finditer(text))
+
+
+def _entries(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the entries of a map as Scala prints it: ``a -> 1, b -> 2``."""
+    return tuple((match["key"], match["value"]) for match in _SPEC_PROPERTY.finditer(text))
+
+
+def _partitions(text: str) -> list[tuple[str, str]]:
+    """Return each partition of ``[(Map(day -> 1),Some(/data/t)), …]`` or ``[Map(day -> 1), …]``, and its place."""
+    found = map(_PARTITION.fullmatch, arguments(text.removeprefix("[").removesuffix("]"), quote=""))
+    return [(_partition(_entries(each["values"])), each["location"] or "") for each in found if each is not None]
+
+
+def _partition(values: tuple[tuple[str, str], ...]) -> str:
+    return "/".join(f"{column}={value}" for column, value in values)
 
 
 _Reader = Callable[[list[str]], CatalogStatement | None]
@@ -243,10 +334,39 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
     )
 
 
+def _change_partitions(parts: list[str]) -> CatalogStatement:
+    """``name, [(Map(day -> 1),None), …], …`` to add, ``name, [Map(day -> 1), …], …`` to drop them."""
+    added = parts[1].startswith("[(")
+    found = _partitions(parts[1])
+    changes = [PartitionChange(None if added else at, at if added else None, place) for at, place in found]
+    return CatalogStatement("ALTER", "TABLE", _table(parts), partitions=tuple(changes))
+
+
+def _rename_partition(parts: list[str]) -> CatalogStatement:
+    """``name, [day=1], [day=2]``."""
+    old, new = (_partition(_properties(part)) for part in parts[1:3])
+    return CatalogStatement("ALTER", "TABLE", _table(parts), partitions=(PartitionChange(old, new),))
+
+
 def _set_location(parts: list[str]) -> CatalogStatement:
     """``name, location``, or ``name, Map(day -> 1), location`` for a partition, which leaves the others."""
-    location = (("location", parts[1]),) if len(parts) == 2 else ()  # noqa: PLR2004 - a table and its place
-    return CatalogStatement("ALTER", "TABLE", _table(parts), properties=location)
+    *partition, location = parts[1:]
+    changes = tuple(PartitionChange(at, at, location) for text in partition for at, _ in _partitions(text))
+    properties = () if partition else (("location", location),)
+    return CatalogStatement("ALTER", "TABLE", _table(parts), properties=properties, partitions=changes)
+
+
+def _unset_properties(parts: list[str]) -> CatalogStatement:
+    """``name, [a, b], IF EXISTS, is a view``."""
+    keys = tuple(parts[1].strip("[]").split(", "))
+    return CatalogStatement("ALTER", "VIEW" if parts[3] == _TRUE else "TABLE", _table(parts), unset_properties=keys)
+
+
+def _repair(parts: list[str]) -> CatalogStatement:
+    """``name, ADD, DROP, …``: which partitions the command looks for, both for SYNC."""
+    is_adding, is_dropping = (part == _TRUE for part in parts[1:3])
+    repair: Repair = "SYNC" if is_adding and is_dropping else "DROP" if is_dropping else "ADD"
+    return CatalogStatement("ALTER", "TABLE", _table(parts), repair=repair)
 
 
 # IF NOT EXISTS comes last.
@@ -278,10 +398,11 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_RENAME, "AlterTableRenameCommand AlterHoodieTableRenameCommand"),
     (_ADD_COLUMNS, "AlterTableAddColumnsCommand AlterHoodieTableAddColumnsCommand"),
     (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand"),
-    (_ALTER, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand AlterTableRenamePartitionCommand"),
-    (_ALTER, "RepairTableCommand AlterTableRecoverPartitionsCommand"),
+    (_change_partitions, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand"),
+    (_rename_partition, "AlterTableRenamePartitionCommand"),
+    (_repair, "RepairTableCommand"),
     (_set_location, "AlterTableSetLocationCommand"),
-    (_ALTER, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
+    (_unset_properties, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
     (_SET_PROPERTIES, "AlterTableSetPropertiesCommand AlterHoodieTableSetPropertiesCommand"),
     (_alter_v2, "AlterTable AddPartitionField DropPartitionField ReplacePartitionField SetIdentifierFields"),
     (_alter_v2, "DropIdentifierFields SetWriteDistributionAndOrdering"),

@@ -16,6 +16,7 @@ from spark_lineage.naming.identity import PARTITION, DatasetName, Spelling
 from spark_lineage.plans.answers import Answers
 from spark_lineage.plans.database_query import REDACTED, is_query, statement_of
 from spark_lineage.plans.kafka import UNREAD_TOPICS, relation_of, scanned_topics
+from spark_lineage.plans.lists import attributes
 from spark_lineage.plans.names import Names
 from spark_lineage.plans.plan import Node, Plan
 from spark_lineage.plans.pushdown import V2_DATABASE_SCAN, joined_tables, named_columns, partition_of, read_pushed
@@ -50,6 +51,7 @@ _PATH_CATALOGS = frozenset({"delta", "parquet", "csv", "json", "orc", "text", "i
 # Scan parquet spark_catalog.db.t; of a path, the table is missing.
 _FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+)(?: +(?P<table>\S+))?\s*")
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+)(?P<rest>.*)", re.DOTALL)
+_PARTITION_COLUMNS = re.compile(r"Partition Cols: (?P<columns>\[[^\]]*\])")
 _HIVE_SCAN = re.compile(r"Scan hive (?P<table>\S+)")
 _JDBC_RELATION = re.compile(r"JDBCRelation\((?P<table>[\w.]+)\) \[numPartitions=\d+\], .*`", re.DOTALL)
 _JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>.*)\) \[numPartitions=\d+\]", re.DOTALL)
@@ -278,7 +280,7 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
         return answered.tables
     if (topics := scanned_topics(node)) is not None:
         schema = tuple(SchemaField(attribute.name) for attribute in given_out_by(node))
-        return by_name(Observed(topic, schema=schema) for topic in topics)
+        return by_name(structs.replace(topic, schema=schema) for topic in topics)
     if database := V2_DATABASE_SCAN.fullmatch(node.name):
         named = joined_tables(node) or ([database["table"]] if database["table"] else [])
         return by_name(Observed(tables.in_database(each)) for each in named) or (_hidden(node),)
@@ -318,7 +320,9 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C90
             found = structs.replace(found, versions=frozenset((snapshot["id"],)))
         of_branch = _BRANCH.search(node.description)
         partition = joined(branch(of_branch["name"]) if of_branch else "", partition_of(node))
-        return (in_partition(found, partition),)
+        partitioned = _PARTITION_COLUMNS.search(node.fields.get("Arguments", ""))
+        keys = tuple(each.name for each in attributes(partitioned["columns"])) if partitioned else ()
+        return (in_partition(structs.replace(found, partition_keys=keys), partition),)
     if not (is_logical or jdbc):
         return ()
     # A relation numbers its columns in their order; a scan gives them out in another.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 import msgspec
@@ -12,7 +12,18 @@ from msgspec import structs
 
 from spark_lineage import declare
 from spark_lineage.launch.log import Log
-from spark_lineage.merge.event import Dataset, Job, JobFacets, JobTypeFacet, Run, RunEvent, observe
+from spark_lineage.merge.event import (
+    Dataset,
+    ForeignFacet,
+    Job,
+    JobFacets,
+    JobTypeFacet,
+    RawDataset,
+    Run,
+    RunEvent,
+    foreign_facets,
+    observe,
+)
 from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState, utc
@@ -22,13 +33,16 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from spark_lineage.launch.log import Guard
-    from spark_lineage.merge.lineage import TaskLineage
+    from spark_lineage.merge.lineage import TaskLineage, TaskState
 
 log = Log(__name__)
 
 _JOB = JobFacets(jobType=JobTypeFacet(processingType="BATCH", jobType="DECLARED"))
 
-Declared = tuple[RunEvent, tuple[Observed, ...], tuple[Observed, ...]]
+Declared = tuple[RunEvent, tuple[Observed, ...], tuple[Observed, ...], tuple[ForeignFacet, ...]]
+
+# A dataset, and its facets as they are.
+_Both = tuple[Dataset, RawDataset]
 
 
 def declared_events(
@@ -46,20 +60,24 @@ def declared_events(
     The run has no end of its own: so its outputs count only when the task succeeded, and are attempted when it failed
     (M5). Nothing comes of a task that declares nothing.
 
-    :param inlets: Airflow assets (datasets in Airflow 2), OpenLineage datasets, or URIs; others are left out
+    :param inlets: Airflow assets (datasets in Airflow 2), OpenLineage datasets, also as JSON, or URIs; others are left
+        out
     :param run_id: a UUID; the times of the task are aware
     """
-    inputs = observe(_datasets(inlets))
+    read, written = list(_datasets(inlets)), list(_datasets(outlets))
+    inputs = observe(one for one, _ in read)
     # Without a number this says that data was written, and takes nothing from a number that Spark gave.
     outputs = tuple(
-        one if one.statistics else structs.replace(one, statistics=Statistics()) for one in observe(_datasets(outlets))
+        one if one.statistics else structs.replace(one, statistics=Statistics())
+        for one in observe(one for one, _ in written)
     )
     if not (inputs or outputs):
         return []
     run, job = Run(run_id), Job(job_namespace, job_name, _JOB)
+    passing = (*_foreign("inputs", read), *_foreign("outputs", written))
     return [
-        (RunEvent(eventTime=started, eventType="START", run=run, job=job), inputs, outputs),
-        (RunEvent(eventTime=ended, eventType="RUNNING", run=run, job=job), inputs, outputs),
+        (RunEvent(eventTime=started, eventType="START", run=run, job=job), inputs, outputs, passing),
+        (RunEvent(eventTime=ended, eventType="RUNNING", run=run, job=job), inputs, outputs, passing),
     ]
 
 
@@ -69,7 +87,12 @@ def declared_span(state: LineageState, started: datetime, ended: datetime) -> tu
     return min((started, *(utc(run.first) for run in runs))), max((ended, *(utc(run.last) for run in runs)))
 
 
-def _datasets(declared: Iterable[Any]) -> Iterator[Dataset]:
+def _foreign(place: Literal["inputs", "outputs"], declared: Iterable[_Both]) -> Iterator[ForeignFacet]:
+    for dataset, raw in declared:
+        yield from foreign_facets(place, (dataset,), (raw,))
+
+
+def _datasets(declared: Iterable[Any]) -> Iterator[_Both]:
     for one in declared:
         found, why = None, ""
         try:
@@ -83,25 +106,28 @@ def _datasets(declared: Iterable[Any]) -> Iterator[Dataset]:
             log.debug("An inlet or outlet of type %s names no dataset. %s", type(one).__name__, why)
 
 
-def _dataset(declared: Any) -> Dataset | None:
-    """Return the dataset as Airflow's OpenLineage provider translates it; else as its URI says."""
+def _dataset(declared: Any) -> _Both | None:
+    """Return the dataset and its facets as Airflow's OpenLineage provider translates them; else as its URI says."""
     # Airflow's own translation of a File is not the name that Spark gives to it.
     uri = declared if isinstance(declared, str) else getattr(declared, "url", None)
     if uri is None:
         from airflow.providers.openlineage.extractors.manager import ExtractorManager
         from openlineage.client.serde import Serde
 
-        translated = ExtractorManager.convert_to_ol_dataset(declared)
+        is_stored = isinstance(declared, Mapping)
+        translated = declared if is_stored else ExtractorManager.convert_to_ol_dataset(declared)
         # Airflow knows only the schemes of the providers that are installed.
+        facets = RawDataset()
         if translated is not None:
-            made = msgspec.convert(Serde.to_dict(translated), Dataset)
+            content = msgspec.json.encode(translated if is_stored else Serde.to_dict(translated))
+            made, facets = msgspec.json.decode(content, type=Dataset), msgspec.json.decode(content, type=RawDataset)
         elif (uri := getattr(declared, "uri", None)) is not None:
             made = _named(uri)
         else:
             return None
         # The URI of an asset is ASCII, with escapes for all else.
-        return structs.replace(made, name=unquote(made.name)) if hasattr(declared, "uri") else made
-    return _named(uri)
+        return structs.replace(made, name=unquote(made.name)) if hasattr(declared, "uri") else made, facets
+    return _named(uri), RawDataset()
 
 
 def _named(uri: str) -> Dataset:
@@ -109,16 +135,35 @@ def _named(uri: str) -> Dataset:
     return Dataset(named.namespace, named.name)
 
 
-def declared_lineage(context: Context, started: datetime, guard: Guard) -> TaskLineage | None:
-    """Return the lineage that the DAG declares, which is all that is known at first; None for nothing."""
+def declared_lineage(
+    context: Context,
+    started: datetime,
+    guard: Guard,
+    *,
+    task_state: TaskState = "RUNNING",
+    inputs: Iterable[Any] = (),
+    outputs: Iterable[Any] = (),
+) -> TaskLineage | None:
+    """Return the lineage that the DAG declares, with these datasets of an earlier run; None for nothing.
+
+    :param task_state: with COMPLETE the outlets are outputs, as they are to be in the end
+    """
     state = LineageState()
-    add_inlets_and_outlets(state, context, started, guard)
-    return task_lineage(state, "RUNNING") if state.runs else None
+    add_inlets_and_outlets(state, context, started, guard, inputs=inputs, outputs=outputs)
+    return structs.replace(task_lineage(state, task_state), state="RUNNING") if state.runs else None
 
 
-def add_inlets_and_outlets(state: LineageState, context: Context, started: datetime, guard: Guard) -> None:
-    """Add what the DAG declares of the task."""
-    inlets, outlets = context.get("inlets") or [], context.get("outlets") or []
+def add_inlets_and_outlets(
+    state: LineageState,
+    context: Context,
+    started: datetime,
+    guard: Guard,
+    *,
+    inputs: Iterable[Any] = (),
+    outputs: Iterable[Any] = (),
+) -> None:
+    """Add what the DAG declares of the task, and more inputs and outputs."""
+    inlets, outlets = [*(context.get("inlets") or []), *inputs], [*(context.get("outlets") or []), *outputs]
     if not (inlets or outlets):
         return
     with guard("Inlets and outlets are missing in the lineage", can_fail=False):

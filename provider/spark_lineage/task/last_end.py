@@ -56,28 +56,24 @@ def keep_end(file: Path, content: bytes) -> None:
 
 @LINEAGE_FILES.bounded
 def last_end(settings: Settings, task: Any) -> tuple[Path, LastEnd | None]:
-    """Return where the end of a task is kept, as long as it submits what it does now, and what a START repeats of it.
-
-    That are the inputs, and a stream's outputs; None where nothing is kept.
-    """
+    """Return where the end of a task is kept, as long as it submits what it does now, and the end; None for none."""
     name = f"{encoded(f'{task.dag_id}/{task.task_id}')}-{submission_digest(task)[:32]}.json"
     file = Path(lineage_directory(settings), LAST_ENDS_DIRECTORY, name)
     try:
-        end = msgspec.json.decode(read_small(file), type=LastEnd)
+        return file, msgspec.json.decode(read_small(file), type=LastEnd)
     except (FileNotFoundError, msgspec.DecodeError):
         return file, None
-    return file, end if end.is_streaming else LastEnd(end.is_streaming, end.inputs, [])
 
 
 def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> OperatorLineage[Any, Any]:
-    """Add the datasets that are repeated to what is known of the task, which comes first."""
+    """Add the inputs of an end, and a stream's outputs, to what is known of the task, which comes first."""
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import InputDataset, OutputDataset
 
     if end is None:
         return known
     sides: dict[str, list[Any]] = {"inputs": list(known.inputs), "outputs": list(known.outputs)}
-    for side, kind in (("inputs", InputDataset), ("outputs", OutputDataset)):
+    for side, kind in (("inputs", InputDataset), *([("outputs", OutputDataset)] if end.is_streaming else [])):
         names = {(one.namespace, one.name) for one in sides[side]}
         repeating = (one for one in getattr(end, side) if (one["namespace"], one["name"]) not in names)
         sides[side] += [made(kind, one) for one in repeating]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.adapters.adapter import OperatorAdapter
     from spark_lineage.launch.bounded_run import Kill
-    from spark_lineage.merge.lineage import TaskLineage
+    from spark_lineage.merge.lineage import JobType, TaskLineage
     from spark_lineage.settings import Settings
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.task.links import TaskLinks
@@ -79,6 +79,20 @@ class Prepared:
     def declared(self) -> TaskLineage | None:
         """The lineage that the DAG declares, which is all that is known at first; None for nothing."""
         return declared_lineage(self.context, self.started, self.guard)
+
+    @property
+    def expected(self) -> TaskLineage | None:
+        """The lineage that the DAG declares, with that of the last run of the same program; None for nothing."""
+        earlier = self.events.repeated
+        sides = {} if earlier is None else {"inputs": earlier.inputs, "outputs": earlier.outputs}
+        return declared_lineage(self.context, self.started, self.guard, task_state="COMPLETE", **sides)
+
+    @property
+    def job_type(self) -> JobType | None:
+        """What the operator runs, or the last run of the same program was; None where neither is known."""
+        if self.adapter.job_type is not None or self.events.repeated is None:
+            return self.adapter.job_type
+        return "STREAMING" if self.events.repeated.is_streaming else "BATCH"
 
     def submit(self) -> Running:
         """Inject lineage into a job that is about to be submitted, and follow it.

@@ -293,6 +293,11 @@ def notifications_of(prepared: Prepared, configuration: Mapping[str, str]) -> An
     with prepared.guard("The listeners get no events of the job", can_fail=False):
         if (listeners := add_ons.part("listeners")) is not None:
             return listeners.Notifications.of_task(
-                prepared.context, prepared.task, configuration, prepared.declared, prepared.guard.log
+                prepared.context,
+                prepared.task,
+                configuration,
+                prepared.expected,
+                prepared.guard.log,
+                job_type=prepared.job_type,
             )
     return None

@@ -74,7 +74,7 @@ class TaskEvents:
         self._asset_count = 0
         self._last: tuple[EventType, Outgoing | None, str] | None = None
         self._last_end: Path | None = None
-        self._repeated: LastEnd | None = None
+        self.repeated: LastEnd | None = None
         with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
@@ -83,7 +83,7 @@ class TaskEvents:
         with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
             self._provider = "" if self._is_silent else transport_text()
         with guard("The next START repeats no datasets", can_fail=False):
-            self._last_end, self._repeated = last_end(settings, context["task"])
+            self._last_end, self.repeated = last_end(settings, context["task"])
 
     def begin(self, declared: TaskLineage | None) -> None:
         """Send START to the connections, once; the provider has done so already.
@@ -95,9 +95,9 @@ class TaskEvents:
         self._has_begun = True
         with self._guard("The START of the task is not sent", can_fail=False):
             lineage = declared or TaskLineage("RUNNING")
-            if self._repeated is not None and self._repeated.is_streaming:
+            if self.repeated is not None and self.repeated.is_streaming:
                 lineage = structs.replace(lineage, is_streaming=True)
-            self._put("START", with_last_end(self._known(lineage, None), self._repeated))
+            self._put("START", with_last_end(self._known(lineage, None), self.repeated))
 
     def resume(self) -> None:
         """Learn that the process that has begun the task has sent its START."""
@@ -105,7 +105,7 @@ class TaskEvents:
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
         """Send what is known so far, beside what the START has repeated, unless the end was sent."""
-        known = with_last_end(self._known(lineage, counts), self._repeated)
+        known = with_last_end(self._known(lineage, counts), self.repeated)
         if self._has_ended or self._is_silent:
             return
         event = self._put("RUNNING", known)
@@ -132,7 +132,7 @@ class TaskEvents:
         """
         if self._has_ended:
             return
-        earlier = self._repeated
+        earlier = self.repeated
         is_idle = earlier is not None and earlier.is_streaming and not (lineage.inputs or lineage.outputs)
         if is_idle:
             # A stream to which nothing new came goes on with what it did: Marquez would take it for a batch.

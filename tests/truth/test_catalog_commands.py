@@ -1,0 +1,67 @@
+"""Each command of a real program that changes a table is one change of the catalog, with what it changed."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Tests are no package.
+sys.path.insert(0, str(Path(__file__).parent))
+merged_recording = importlib.import_module("truth_recording").merged_recording
+
+pytestmark = pytest.mark.shares("recordings")
+JOB = "catalog_commands"
+# Of a change, what it changed besides the schema: keys of the facet's entries.
+CONTENT = ("columns", "properties", "unsetProperties", "partitions", "repair", "partitionedBy")
+
+
+def changed(home: str) -> list[tuple[str, str, dict[str, Any]]]:
+    return [
+        ("CREATE", "shop", {}),
+        ("CREATE", "shop.orders", {"partitionedBy": ["day"]}),
+        ("ALTER", "shop.orders", {"properties": {"team": "sales", "tier": "1"}}),
+        ("ALTER", "shop.orders", {"unsetProperties": ["team", "tier"]}),
+        ("ALTER", "shop.orders", {"columns": [{"new": {"name": "tax", "type": "decimal(10,2)"}}]}),
+        ("ALTER", "shop.orders", {"partitions": [{"new": "day=d1"}, {"new": "day=d2", "location": f"{home}/late"}]}),
+        ("ALTER", "shop.orders", {"partitions": [{"old": "day=d1"}, {"old": "day=d2"}]}),
+        ("ALTER", "shop.orders", {"partitions": [{"old": "day=d0", "new": "day=d9"}]}),
+        ("ALTER", "shop.orders", {"partitions": [{"old": "day=d9", "new": "day=d9", "location": f"{home}/nine"}]}),
+        ("ALTER", "shop.orders", {"repair": "ADD"}),
+        ("ALTER", "shop.orders", {"repair": "SYNC"}),
+        ("ALTER", "shop.orders", {"properties": {"comment": "one row an order"}}),
+        ("CREATE", "shop.plain", {}),
+        ("ALTER", "shop.plain", {"properties": {"location": f"{home}/elsewhere"}}),
+        ("CREATE", "shop.loaded", {}),
+        ("CREATE", "shop.ids", {"properties": {"team": "sales"}}),
+        ("ALTER", "shop.ids", {"unsetProperties": ["team"]}),
+        ("DROP", "shop.missing", {}),
+        ("DROP", "default.missing", {}),
+        ("DROP", "shop.plain", {}),
+    ]
+
+
+@pytest.mark.parametrize("is_log_alone", [False, True])
+def test_each_command_is_one_change_with_its_content_and_its_catalog(is_log_alone: bool) -> None:
+    application, event = merged_recording(JOB, "4.2", is_log_alone=is_log_alone)
+    changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
+    # LOAD DATA changes what is in a table; only a log names its OVERWRITE.
+    changes = [one for one in changes if one["change"] != "OVERWRITE"]
+    assert [
+        (one["change"], one["objectName"], {key: one[key] for key in CONTENT if key in one}) for one in changes
+    ] == changed(str(application.work))
+    assert {one["catalog"] for one in changes} == {"spark_catalog"}
+
+
+@pytest.mark.parametrize("is_log_alone", [False, True])
+def test_table_that_may_have_been_missing_has_no_path(is_log_alone: bool) -> None:
+    _, event = merged_recording(JOB, "4.2", is_log_alone=is_log_alone)
+    changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
+    dropped = [one for one in changes if "missing" in one["objectName"]]
+    assert [(one["namespace"], one["name"], one["isCertain"]) for one in dropped] == [
+        ("spark_catalog", "shop.missing", False),
+        ("spark_catalog", "default.missing", False),
+    ]
