@@ -16,6 +16,7 @@ from spark_lineage.doctor.settings import check_settings
 
 OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
 HTTP = '{"type": "http", "url": "http://127.0.0.1:9"}'
+WITH_KEY = HTTP.replace("}", ', "auth": {"type": "api_key", "apiKey": "hunter2"}}')
 
 
 @pytest.fixture
@@ -74,7 +75,8 @@ def test_a_provider_that_sends_nothing(setup: Any, openlineage: Any) -> None:
         ),
         ({"transport": HTTP, "disabled_for_operators": f"a.B;{OPERATOR}"}, "problem", "disabled_for_operators"),
         ({"transport": HTTP, "selective_enable": "True"}, "warning", "selective_enable"),
-        ({"transport": HTTP, "spark_inject_transport_info": "True"}, "warning", "raw events"),
+        ({"transport": HTTP, "spark_inject_transport_info": "True"}, "warning", "beside that of the task"),
+        ({"transport": WITH_KEY, "spark_inject_transport_info": "True"}, "warning", "the key of the transport stands"),
         ({"transport": HTTP, "execution_timeout": "3"}, "warning", "execution_timeout is 3 s"),
         ({"transport": HTTP.replace("}", ', "timeout": 30}')}, "warning", "may take 30 s"),
     ],

@@ -17,12 +17,14 @@ from spark_lineage.deliver.provider_transport import (
     backends_of,
 )
 from spark_lineage.doctor.setup import Finding, Setup, make_connection, ok, problem, warning
+from spark_lineage.launch.log import error_text
 from spark_lineage.settings import SettingError
 
 _OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
 _LEAST_SECONDS = 5
 # Of openlineage-python, for each try of an HTTP transport.
 _HTTP_SECONDS = 5.0
+_KEY_IN_CLEAR = "; and the key of the transport stands in clear in Spark's properties, its UI and its event log"
 _HERE = ("console", "file", "noop")
 
 
@@ -37,9 +39,7 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         transport = airflow_transport()
         is_disabled = conf.is_disabled()
     except Exception as error:
-        yield problem(
-            f"[openlineage] cannot be read: {type(error).__name__}: {error}", "correct the transport of [openlineage]"
-        )
+        yield problem(f"[openlineage] cannot be read: {error_text(error)}", "correct the transport of [openlineage]")
         return
     if is_disabled:
         why = "[openlineage] disabled or OPENLINEAGE_DISABLED is set, or it has no transport"
@@ -68,8 +68,10 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         )
     if conf.spark_inject_transport_info():
         yield warning(
-            "[openlineage] spark_inject_transport_info is set: drivers send their raw events to that backend too: it "
-            "shows a job for each action beside that of the task, and the Spark UI may show the key",
+            "[openlineage] spark_inject_transport_info is set: drivers send their raw events to that backend too. It "
+            "shows a job for each action beside that of the task"
+            + _KEY_IN_CLEAR
+            * any(isinstance(each.get("auth"), Mapping) for each in all_of(transport)),
             "remove it; a job that is to send raw events has a transport of its own in its Spark properties",
         )
     if not airflow_connection():
@@ -151,7 +153,7 @@ def _tested(conn_id: str) -> Finding:
     try:
         is_good, text = hook.test_connection()
     except Exception as error:
-        return problem(f"the connection {conn_id}: {type(error).__name__}: {error}", "correct the connection")
+        return problem(f"the connection {conn_id}: {error_text(error)}", "correct the connection")
     if not is_good:
         return problem(f"the connection {conn_id}: {text}", "until that is mended, its events wait in the outbox")
     return ok(f"the connection {conn_id}: {text}")
