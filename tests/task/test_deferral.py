@@ -66,7 +66,7 @@ def test_the_event_is_that_of_a_task_that_waits_itself(submit: Callable[..., Any
 
 @BOTH
 def test_what_the_trigger_has_seen_is_told(submit: Callable[..., Any], master: str, word: str) -> None:
-    outcome = submit(master, ["RUNNING"] * 2 + [word], poll_interval_seconds=60)
+    outcome = submit(master, ["RUNNING"] * 2 + [word], poll_interval_seconds=1, lineage=[EVENTS])
     assert outcome.error is None
     assert [status for status, _ in ends(outcome)] == ["SUBMITTED", "RUNNING", "FINISHED"]
 
@@ -132,7 +132,8 @@ def test_the_launch_of_a_job_that_is_waited_for_does_not_become_old(bench: Any, 
         ages.append(time.time() - file.stat().st_mtime)
         os.utime(file, (0, 0))
 
-    outcome = submit("yarn", ["RUNNING"] * 5 + ["SUCCEEDED"], ask, tracking_interval_seconds=0.01)
+    intervals = {"tracking_interval_seconds": 0.01, "poll_interval_seconds": 0.5}
+    outcome = submit("yarn", ["RUNNING"] * 5 + ["SUCCEEDED"], ask, lineage=[EVENTS], **intervals)
     assert outcome.error is None, outcome.printed
     assert any(age < 60 for age in ages[2:])
 
