@@ -58,3 +58,16 @@ def test_each_dag_run_has_one_start_and_then_its_end(airflow: Any, printed: str)
 def test_dag_runs_are_the_parents_of_their_tasks(airflow: Any, printed: str) -> None:
     parents = [event["run"]["facets"]["parent"]["run"]["runId"] for event in airflow.events_of("tested.load")]
     assert {*parents} == {event["run"]["runId"] for event in airflow.events_of("tested")}, printed[-3000:]
+
+
+def test_second_test_of_a_date_may_end_otherwise(airflow: Any, printed: str) -> None:
+    command = [sys.executable, "-m", "airflow", "dags", "test", "tested", "2026-03-03"]
+    log = printed
+    for fails in (True, False):
+        if fails:
+            (airflow.home / "released.fails").touch()
+        done = subprocess.run(command, env=airflow.env, capture_output=True, text=True, timeout=300, check=False)
+        log = done.stdout + done.stderr
+    run_id = airflow.events_of("tested")[-1]["run"]["runId"]
+    types = [event["eventType"] for event in airflow.events_of("tested") if event["run"]["runId"] == run_id]
+    assert types == ["START", "FAIL", "COMPLETE"], log[-3000:]

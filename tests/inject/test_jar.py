@@ -205,8 +205,8 @@ def test_a_redirect_to_another_host_is_followed_without_the_login(web, cache):
 @pytest.mark.parametrize(
     ("scheme", "target", "problem"),
     [
-        ("https", "http", "it redirects from https to another protocol"),
-        ("https", "ftp", "redirects from https"),
+        ("https", "http", "it redirects to a protocol without encryption"),
+        ("https", "ftp", "redirects to a protocol"),
         ("https", "https", ""),
         ("http", "https", ""),
         ("http", "http", ""),
@@ -409,9 +409,18 @@ def test_each_default_jar_has_a_digest(scala):
     assert DEFAULT_JAR.replace("{scala}", scala) in _SHA256
 
 
+def test_no_redirect_leads_to_plain_http_of_another_host(web, cache):
+    web.answers[IN_REPOSITORY] = (302, {"Location": "http://maven.invalid/m2/a.jar"}, b"")
+    with pytest.raises(JarNotFoundError, match="without encryption"):
+        resolve(COORDINATE, cache, repositories=[f"http://{web.address}/m2"])
+
+
 def test_plain_http_has_to_be_asked_for(cache):
     with pytest.raises(JarNotFoundError, match=r"not downloaded from http://maven\.invalid/m2/.*over https"):
         resolve(COORDINATE, cache, repositories=["http://me:hunter2@maven.invalid/m2"])
+    # Others are asked.
+    with pytest.raises(JarNotFoundError, match=r"Cannot download .*127\.0\.0\.1"):
+        resolve(COORDINATE, cache, repositories=["http://maven.invalid/m2", f"http://127.0.0.1:{closed_port()}/m2"])
     # Its digest is known.
     spark = SparkInstallation(Path("/spark"), "4.2.0", "2.13")
     with pytest.raises(JarNotFoundError, match="Cannot download"):

@@ -124,10 +124,10 @@ class AirflowListener:
         self._backlog.add(partial(lost_tries, TaskKey.of(task_instance), task_instance.try_number, end, error))
 
     def _dag_run_ended(self, dag_run: Any) -> None:
-        from spark_lineage.recover.search import lost_of_dag_run
+        from spark_lineage.recover.search import is_test, lost_of_dag_run
 
         search = partial(lost_of_dag_run, dag_run.dag_id, dag_run.run_id)
-        if getattr(getattr(dag_run, "triggered_by", None), "value", "") == "test":
+        if is_test(dag_run):
             # The process of `airflow dags test` commits the end after this, and exits soon.
             atexit.register(self._tolerate, lambda: self._backlog.close(search))
         else:

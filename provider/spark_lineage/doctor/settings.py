@@ -61,6 +61,9 @@ def check_settings(setup: Setup) -> Iterator[Finding]:
             )
     for text in unknown_settings(section(), places.extra, conn_id):
         yield problem(text, f"correct it; {_SEE}")
+    for key in places.ignored:
+        text = f"{key} in the extra of {conn_id} is not read, because extra_names_code of [{SECTION}] is off"
+        yield problem(text, "set it in the section, or remove it")
     own = [row for row in shown if row.source != "default"]
     yield ok(f"{len(shown)} settings, {len(own)} of them set; {_SEE}")
 

@@ -193,7 +193,7 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
             has_log = evidence != "listener" and not isinstance(error, PropertiesFileError)
             bad = warning if has_log and evidence == "auto" and not setup.settings.openlineage_jar else problem
             then = "the event log is the only source of lineage" if has_log else "jobs have no lineage"
-            yield bad(str(error), f"until there is a jar, {then}")
+            yield bad(str(error), f"until that is mended, {then}")
             return
     spark = setup.submitter.known_installation
     jars = [jar] if jar else sorted(map(str, spark.jars.glob("openlineage-spark*.jar"))) if spark else []

@@ -113,13 +113,14 @@ def _in_repository(group: str, artifact: str, version: str) -> str:
 
 def _repository_urls(spec: str, location: str, roots: Sequence[str]) -> list[str]:
     urls = [f"{root.rstrip('/')}/{location}" for root in roots if root]
-    if spec not in _SHA256 and (plain := [_origin(url) for url in urls if is_plain(url)]):
+    trusted = [url for url in urls if spec in _SHA256 or not is_plain(url)]
+    if urls and not trusted:
         raise JarNotFoundError(
-            f"The OpenLineage listener jar {spec} is not downloaded from {plain[0]}, because whoever is on the network "
-            "could put code into the driver. Name a repository over https, or ask for plain http by giving the whole "
-            "URL of the jar."
+            f"The OpenLineage listener jar {spec} is not downloaded from {_origin(urls[0])}, because whoever is on the "
+            "network could put code into the driver. Name a repository over https, or ask for plain http by giving the "
+            "whole URL of the jar."
         )
-    return urls
+    return trusted
 
 
 def is_plain(url: str) -> bool:
@@ -220,7 +221,7 @@ def _check_sum(url: str, jar: Path, deadline: float, sha256: str) -> None:
 
 
 def _download_one(url: str, target: Path, deadline: float, most_bytes: int = _MOST_BYTES) -> None:
-    client, is_secure = HttpClient(), url.lower().startswith("https:")
+    client, is_secure, was_plain = HttpClient(), url.lower().startswith("https:"), is_plain(url)
     try:
         for _ in range(_MOST_REDIRECTS):
             if (seconds := deadline - time.monotonic()) <= 0:
@@ -233,9 +234,9 @@ def _download_one(url: str, target: Path, deadline: float, most_bytes: int = _MO
                 if not error.location:
                     raise
                 url = urljoin(url, error.location)
-            if is_secure and not url.lower().startswith("https:"):
+            if (is_secure and not url.lower().startswith("https:")) or (is_plain(url) and not was_plain):
                 # Who listens there could put code into the driver.
-                raise JarNotFoundError("it redirects from https to another protocol")
+                raise JarNotFoundError("it redirects to a protocol without encryption, or an unknown one")
         raise JarNotFoundError("it redirects too often")
     finally:
         client.close()

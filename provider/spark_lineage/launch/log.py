@@ -180,6 +180,8 @@ def log_lineage(
             "the file there. Set lineage_dir to a directory that both share, or evidence to event_log.",
             listened.directory,
         )
+    from spark_lineage.secrets.redaction import beginning
+
     if incomplete := incompleteness(lineage):
         logger.warning("%s See docs/troubleshooting.md#the-lineage-is-not-complete", incomplete)
     rows = [
@@ -206,7 +208,10 @@ def log_lineage(
     )
     named = (("Read", lineage.inputs), ("Wrote", lineage.outputs), ("Attempted", lineage.attempted))
     for kind, datasets in named:
-        names = [f"{one.dataset.namespace} {one.dataset.name}" for one in datasets[:_NAMED_DATASETS]]
+        names = [
+            beginning(f"{one.dataset.namespace} {one.dataset.name}", _LONGEST_LINE)
+            for one in datasets[:_NAMED_DATASETS]
+        ]
         if others := len(datasets) - len(names):
             names.append(f"and {others:,} more")
         if names:

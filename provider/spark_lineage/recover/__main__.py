@@ -115,12 +115,13 @@ def send_dag_run_end(end: DagRunEnd) -> None:
             sender = ConnectionSender((conn_id,), settings, guard, is_for_provider=is_own)
             for event in events:
                 sender.put(Outgoing.encode(event), at_most_seconds=settings.brief_seconds)
-            sender.deliver(settings.brief_seconds)
+            left = sender.deliver(settings.brief_seconds)
         else:
+            left = ""
             for event in events:
                 send(event)
         where = conn_id or "the transport of the OpenLineage provider"
-        log.info("Sent the end of the DAG run %s of %s to %s.", end.run_id, end.dag_id, where)
+        log.info("The end of the DAG run %s of %s: %s.", end.run_id, end.dag_id, left or f"sent to {where}")
 
 
 def _events(dag_run: Any, state: str) -> list[RunEvent]:

@@ -28,6 +28,8 @@ class Places:
     has_connection: bool = False
     master: str = "yarn"
     """Of the connection, or the one that the Spark provider takes without one."""
+    ignored: tuple[str, ...] = ()
+    """The keys of its extra that name code, where the section forbids that."""
     status: Any = field(default=None, repr=False)
     """The connection that ``status_conn_id`` of the extra names; None where there is none."""
 
@@ -43,14 +45,15 @@ class Places:
             connection = BaseHook.get_connection(conn_id)
         except AirflowException:
             return cls(arguments)
-        extra, master = connection.extra_dejson, _master(connection)
+        extra, master, ignored = connection.extra_dejson, _master(connection), ()
         if not conf.getboolean(SECTION, "extra_names_code", fallback=True):
-            extra = {key: value for key, value in extra.items() if key.lower() not in _CODE}
+            ignored = tuple(key for key in extra if key.lower() in _CODE)
+            extra = {key: value for key, value in extra.items() if key not in ignored}
         status = None
         if status_conn_id := extra.get("status_conn_id"):
             with suppress(AirflowException):
                 status = BaseHook.get_connection(str(status_conn_id))
-        return cls(arguments, extra, has_connection=True, master=master, status=status)
+        return cls(arguments, extra, has_connection=True, master=master, ignored=ignored, status=status)
 
     def settings(self) -> Settings:
         """Return the settings; raises ``SettingError`` when a value does not fit."""
