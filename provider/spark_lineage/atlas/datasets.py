@@ -100,6 +100,12 @@ class Thing:
             attributes["data_type" if self.column_type == "rdbms_column" else "type"] = kind
         return Thing(self.column_type, attributes, {self.column_owner: self})
 
+    def storage(self, **attributes: Any) -> Thing:
+        """Return where a table of Hive lies, as Hive's hook calls it."""
+        return Thing(
+            "hive_storagedesc", {"qualifiedName": f"{self.qualified_name}_storage", **attributes}, {"table": self}
+        )
+
 
 @dataclass(frozen=True)
 class _Place:

@@ -13,7 +13,7 @@ from spark_lineage.atlas.entities import ENDS, PARTITION_KEYS, Known, entities_o
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.over_kafka import OverKafka
 from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
-from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
+from spark_lineage.atlas.task_update import Clearing, Renaming, TaskUpdate, task_update
 from spark_lineage.atlas.types import VERSION
 from spark_lineage.deliver.sender import Refused
 from spark_lineage.launch.directory import encoded
@@ -104,8 +104,7 @@ class _OverRest:
             return
         if update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
             _log.debug("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
-            self._rename_all(update, process)
-            self._drop(update)
+            self._change_all(update, process)
         elif update.event_type == "START" and any(_related(process, name, are_active=False) for name in ENDS):
             # A process that is there keeps what its last run had until this one has datasets.
             self._atlas.put(process_of(update))
@@ -120,7 +119,7 @@ class _OverRest:
 
     def _deliver(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
         """Send all of an update; nothing is removed from the process before a run has succeeded."""
-        self._rename_all(update, process)
+        self._change_all(update, process)
         there = self._there(update)
         wanted = {name: () if self._options.is_by_path else getattr(update, name) for name in ENDS}
         lists = [name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)]
@@ -142,7 +141,6 @@ class _OverRest:
             owned = [guid for name in _OWNED for guid in _links(process, name)]
             gone += [guid for guid in owned if guid not in guids.values()]
         self._atlas.delete_all(gone)
-        self._drop(update)
         if culprits:
             more = f"; and {len(culprits) - _MAX_CULPRITS} more" if len(culprits) > _MAX_CULPRITS else ""
             count = f"all but {len(culprits)} of {len(entities.found)} entities"
@@ -184,13 +182,20 @@ class _OverRest:
         assigned: Mapping[str, str] = answer.get("guidAssignments") or {}
         return assigned
 
-    def _rename_all(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
-        """Rename what was not renamed when a part of this event was delivered before."""
+    def _change_all(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
+        """Rename and delete what was not when a part of this event was delivered before; the process counts it."""
+        if update.changes and not process:
+            self._atlas.put(process_of(update))
         done = process.get("attributes", {}).get("changesDone") or ""
         event, _, number = done.rpartition(" ")
         first = int(number) if event == update.change_id else 0
-        for count, each in enumerate(update.renamed[first:], first + 1):
-            self._rename(each)
+        for count, each in enumerate(update.changes[first:], first + 1):
+            if isinstance(each, Renaming):
+                self._rename(each)
+            elif isinstance(each, Clearing):
+                self._clear(each, update)
+            else:
+                self._atlas.delete(each)
             self._atlas.change(update.process, {"changesDone": f"{update.change_id} {count}"})
 
     def _rename(self, renaming: Renaming) -> None:
@@ -201,20 +206,26 @@ class _OverRest:
         if new.key in found:
             # It was dropped: otherwise the table could not have its name.
             self._atlas.delete(new)
+        for name in (old.columns_name, PARTITION_KEYS):
+            for each in _related(found[old.key], name):
+                column = str(each.get("displayText"))
+                self._atlas.change(old.column(column, ""), new.column(column, "").attributes)
+        if old.type == "hive_table":
+            self._atlas.change(old.storage(), new.storage().attributes)
+        # A rename that was interrupted begins anew as long as the old name is there.
         self._atlas.change(old, new.attributes)
-        for each in _related(found[old.key], old.columns_name):
-            name = str(each.get("displayText"))
-            self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
 
-    def _drop(self, update: TaskUpdate) -> None:
-        """Delete what was dropped, and of databases that were dropped the tables that were not made since."""
-        for each in update.emptied:
-            kept = {one.attributes["name"] for one in update.outputs if each in one.within.values()}
-            found = self._atlas.entities([each]).get(each.key, {})
-            gone = (one["guid"] for one in _related(found, "tables") if one.get("displayText") not in kept)
+    def _clear(self, clearing: Clearing, update: TaskUpdate) -> None:
+        """Delete a database's tables that were not made since, or a table that has other columns at the end."""
+        place = clearing.place
+        found = self._atlas.entities([place]).get(place.key, {})
+        columns = [each for each in update.schemas if each.within["table"].key == place.key]
+        if place.type == "hive_db":
+            kept = {each.attributes["name"] for each in update.outputs if place in each.within.values()}
+            gone = (each["guid"] for each in _related(found, "tables") if each.get("displayText") not in kept)
             self._atlas.delete_all([*gone])
-        for each in update.dropped:
-            self._atlas.delete(each)
+        elif columns and _others(found, place, columns):
+            self._atlas.delete(place)
 
 
 def _is_known(update: TaskUpdate, known: Mapping[str, Any]) -> bool:
