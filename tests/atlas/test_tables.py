@@ -564,3 +564,42 @@ def test_a_resent_dead_letter_drops_once(
     send(one, end)
     assert atlas.there("hive_table", f"{database}.t@primary")
     assert atlas.there("hive_table", f"{database}.o@primary")
+
+
+@pytest.mark.parametrize(("before", "after"), [((), ("d",)), (("d",), ())])
+def test_a_table_that_is_made_anew_has_its_new_partition_keys_alone(
+    atlas: Atlas, sender: Sender, job: str, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    one = sender()
+    for keys in (before, after):
+        made = changes(changing("DROP", job, "t"), changing("CREATE", job, "t", partitionedBy=keys))
+        send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "x", "d")], facets=made))
+        assert key_of(atlas, job, "t") == ({"x", "d"} - {*keys}, {*keys})
+
+
+@pytest.mark.parametrize("place", ["presales.db/t", "mywarehouse/t", "warehouse/t", "sales.db/t"])
+def test_files_of_an_external_table_stay(atlas: Atlas, sender: Sender, job: str, place: str) -> None:
+    path, one = f"/{job}/{place}", sender()
+    send(one, event(job, "COMPLETE", outputs=[dataset(path)]))
+    drop = {"change": "DROP", "objectName": "sales.t", "namespace": "file", "name": path}
+    send(one, event(job, "COMPLETE", outputs=[dataset(f"/{job}/out")], facets=changes(drop)))
+    assert (atlas.entity("fs_path", f"{path}@primary") is None) == (place == "sales.db/t")
+
+
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+def test_a_column_of_a_database_keeps_the_type_that_a_user_gave(
+    atlas: Atlas, sender: Sender, job: str, side: str
+) -> None:
+    one = sender()
+    where = {"namespace": "postgres://db:5432", "name": f"{job}.t"}
+    table, out = dataset(where["name"], "x", namespace=where["namespace"]), dataset(f"/{job}/out", "x")
+    out["facets"]["columnLineage"] = {"fields": {"x": {"inputFields": [{**where, "field": "x"}]}}}
+    end = event(job, "COMPLETE", **{"outputs": [out], side: [table]})
+    send(one, end)
+    name = f"postgres://db:5432/{job}.t"
+    column = {"qualifiedName": f"{name}.x@primary", "name": "x", "data_type": "varchar(20)", "comment": "mine"}
+    refer = {"typeName": "rdbms_table", "uniqueAttributes": {"qualifiedName": f"{name}@primary"}}
+    atlas.put({"typeName": "rdbms_column", "attributes": {**column, "table": refer}})
+    send(one, event(job, "COMPLETE", **{"outputs": [out], side: [table]}))
+    there = atlas.there("rdbms_column", column["qualifiedName"])["attributes"]
+    assert {key: there[key] for key in column} == column

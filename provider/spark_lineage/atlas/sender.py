@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.atlas.datasets import COLUMNS, Thing
-from spark_lineage.atlas.entities import ENDS, PARTITION_KEYS, Known, entities_of, process_of
+from spark_lineage.atlas.entities import ENDS, PARTITION_KEYS, Key, Known, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.over_kafka import OverKafka
 from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
@@ -99,6 +100,11 @@ class _OverRest:
     def take(self, update: TaskUpdate) -> None:
         process = self._atlas.entities([update.process]).get(update.process.key, {})
         known = process.get("attributes", {})
+        said = update.process.attributes
+        if all(known.get(name) == said[name] for name in ("runId", "tryNumber")):
+            # What this event of the same try does not know stays.
+            said = {name: value for name, value in said.items() if value is not None}
+            update.process = replace(update.process, attributes=said)
         if _is_known(update, known):
             _log.debug("Atlas has this event of %s, or a later one: it changes nothing.", update.process.qualified_name)
             return
@@ -123,6 +129,8 @@ class _OverRest:
         there = self._there(update)
         wanted = {name: () if self._options.is_by_path else getattr(update, name) for name in ENDS}
         lists = [name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)]
+        for table, made in update.remade:
+            self._atlas.delete_all(_others(there.get(table.key, {}), table, made, update.partition_keys))
         entities = entities_of(update, self._options, lists=lists, known=_known(there, update))
         guids, culprits = self._put(entities.found)
         by_key = {key: guids.get(each["guid"]) for key, each in entities.by_key.items()}
@@ -136,11 +144,9 @@ class _OverRest:
                         self._atlas.relate(name, process_guid, guid)
                     for guid in sorted(known.keys() - ends) if update.is_whole else ():
                         self._atlas.unrelate(known[guid])
-        gone = [guid for table, made in update.remade for guid in _others(there.get(table.key, {}), table, made)]
         if update.is_whole:
             owned = [guid for name in _OWNED for guid in _links(process, name)]
-            gone += [guid for guid in owned if guid not in guids.values()]
-        self._atlas.delete_all(gone)
+            self._atlas.delete_all([guid for guid in owned if guid not in guids.values()])
         if culprits:
             more = f"; and {len(culprits) - _MAX_CULPRITS} more" if len(culprits) > _MAX_CULPRITS else ""
             count = f"all but {len(culprits)} of {len(entities.found)} entities"
@@ -151,7 +157,7 @@ class _OverRest:
         sources = (each for edges in update.columns for each in edges.sources)
         named = (*update.inputs, *update.outputs, *sources, *(table for table, _ in update.remade))
         everything = {each.key: each for one in named for each in one.all() if each.type not in COLUMNS}
-        tables = [each for each in everything.values() if each.type == "hive_table"]
+        tables = [each for each in everything.values() if each.column_owner == "table"]
         tables += [table for table, _ in update.remade]
         others = everything.keys() - {each.key for each in tables}
         bare = self._atlas.entities([everything[key] for key in sorted(others)], are_bare=True)
@@ -206,10 +212,9 @@ class _OverRest:
         if new.key in found:
             # It was dropped: otherwise the table could not have its name.
             self._atlas.delete(new)
-        for name in (old.columns_name, PARTITION_KEYS):
-            for each in _related(found[old.key], name):
-                column = str(each.get("displayText"))
-                self._atlas.change(old.column(column, ""), new.column(column, "").attributes)
+        for each in _related(found[old.key], old.columns_name, PARTITION_KEYS):
+            name = str(each.get("displayText"))
+            self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
         if old.type == "hive_table":
             self._atlas.change(old.storage(), new.storage().attributes)
         # A rename that was interrupted begins anew as long as the old name is there.
@@ -219,12 +224,15 @@ class _OverRest:
         """Delete a database's tables that were not made since, or a table that has other columns at the end."""
         place = clearing.place
         found = self._atlas.entities([place]).get(place.key, {})
-        columns = [each for each in update.schemas if each.within["table"].key == place.key]
+        columns = {each.attributes["name"] for each in update.schemas if each.within["table"].key == place.key}
         if place.type == "hive_db":
             kept = {each.attributes["name"] for each in update.outputs if place in each.within.values()}
             gone = (each["guid"] for each in _related(found, "tables") if each.get("displayText") not in kept)
             self._atlas.delete_all([*gone])
-        elif columns and _others(found, place, columns):
+        elif (
+            columns
+            and {each.get("displayText") for each in _related(found, place.columns_name, PARTITION_KEYS)} - columns
+        ):
             self._atlas.delete(place)
 
 
@@ -236,9 +244,10 @@ def _is_known(update: TaskUpdate, known: Mapping[str, Any]) -> bool:
     return not update.is_terminal and begun < (known.get("startTime") or 0)
 
 
-def _related(entity: Mapping[str, Any], name: str, *, are_active: bool = True) -> Sequence[Mapping[str, Any]]:
+def _related(entity: Mapping[str, Any], *names: str, are_active: bool = True) -> Sequence[Mapping[str, Any]]:
     """Return what an entity is related to; or was, too."""
-    related = entity.get("relationshipAttributes", {}).get(name) or ()
+    relations = entity.get("relationshipAttributes", {})
+    related = [each for name in names for each in relations.get(name) or ()]
     states = ("entityStatus", "relationshipStatus")
     return [each for each in related if not are_active or "DELETED" not in map(each.get, states)]
 
@@ -264,6 +273,7 @@ def _is_listed(
 def _known(there: _There, update: TaskUpdate) -> Known:
     """Return what stays as it is in Atlas, of what is there and of its columns."""
     known = Known({}, set(), set())
+    remade = {each.key for _, columns in update.remade for each in columns}
     for table, owner in there.items():
         keys = _links(owner, PARTITION_KEYS)
         for each in (owner, *owner["referred"]):
@@ -273,16 +283,17 @@ def _known(there: _There, update: TaskUpdate) -> Known:
             known.attributes[key] = {} if is_new else {name: each["attributes"][name] for name in names - _OURS}
             if key[0] == "hive_column":
                 known.tables.add(table)
-            if each["guid"] in keys:
+            if each["guid"] in keys and key not in remade:
                 known.partition_keys.add(key)
     return known
 
 
-def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing]) -> list[str]:
-    """Return the GUIDs of the columns that Atlas has besides these."""
-    names = {each.attributes["name"] for each in columns}
-    present = (*_related(there, table.columns_name), *_related(there, PARTITION_KEYS))
-    return [each["guid"] for each in present if each.get("displayText") not in names]
+def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing], keys: Collection[Key]) -> list[str]:
+    """Return the GUIDs of the columns that Atlas has besides these, or in the list of the other kind."""
+    wanted = {(each.attributes["name"], each.key in keys) for each in columns}
+    lists = (table.columns_name, PARTITION_KEYS)
+    present = ((each, name == PARTITION_KEYS) for name in lists for each in _related(there, name))
+    return [each["guid"] for each, is_key in present if (each.get("displayText"), is_key) not in wanted]
 
 
 def _resolved(value: Any, guids: Mapping[str, str]) -> Any:

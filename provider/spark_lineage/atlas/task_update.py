@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from spark_lineage.atlas.datasets import LAYERS, Datasets, Thing, is_local, layer_of
+from spark_lineage.atlas.datasets import DEFAULT_DATABASE, LAYERS, Datasets, Thing, is_local, layer_of
 from spark_lineage.atlas.types import COLUMN_LINEAGE, DAG, PATH, TASK
 from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.naming.identity import DatasetName
@@ -365,7 +365,8 @@ def _is_in_hive(dataset: Json) -> bool:
 def _is_managed(path: str, table: str) -> bool:
     """Whether a table's files lie where Spark puts those of its own, and were dropped with it."""
     database, _, name = table.rpartition(".")
-    return path.rstrip("/").endswith((f"{database}.db/{name}", f"warehouse/{name}"))
+    in_default = (f"/warehouse/{name}",) if database in ("", DEFAULT_DATABASE) else ()
+    return f"/{path.rstrip('/')}".endswith((f"/{database}.db/{name}", *in_default))
 
 
 def _is_direct(edge: Json) -> bool:
