@@ -603,3 +603,15 @@ def test_a_column_of_a_database_keeps_the_type_that_a_user_gave(
     send(one, event(job, "COMPLETE", **{"outputs": [out], side: [table]}))
     there = atlas.there("rdbms_column", column["qualifiedName"])["attributes"]
     assert {key: there[key] for key in column} == column
+
+
+def test_a_table_that_is_overwritten_keeps_the_partition_keys_that_the_event_does_not_know(
+    atlas: Atlas, sender: Sender, job: str
+) -> None:
+    before = hives_hook(atlas, job.partition(".")[0])
+    send(
+        sender(),
+        event(job, "COMPLETE", outputs=[hive(job, "t", "x", "d")], facets=changes(changing("OVERWRITE", job, "t"))),
+    )
+    assert key_of(atlas, job, "t") == ({"x"}, {"d"})
+    assert atlas.there("hive_column", f"{job.partition('.')[0]}.t.d@primary")["guid"] == before["d"]

@@ -102,9 +102,8 @@ class Thing:
 
     def storage(self, **attributes: Any) -> Thing:
         """Return where a table of Hive lies, as Hive's hook calls it."""
-        return Thing(
-            "hive_storagedesc", {"qualifiedName": f"{self.qualified_name}_storage", **attributes}, {"table": self}
-        )
+        attributes["qualifiedName"] = f"{self.qualified_name}_storage"
+        return Thing("hive_storagedesc", attributes, {"table": self})
 
 
 @dataclass(frozen=True)

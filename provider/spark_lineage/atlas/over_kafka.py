@@ -49,10 +49,9 @@ class OverKafka:
             if isinstance(each, Thing):
                 yield "ENTITY_DELETE_V2", {"entities": [_identity(each)]}
             elif isinstance(each, Renaming):
-                for column in update.schemas:
-                    if each.new.key in {above.key for above in column.within.values()}:
-                        old = each.old.column(column.attributes["name"], "")
-                        yield "ENTITY_PARTIAL_UPDATE_V2", _renaming(old, column)
+                for column in (one for one in update.schemas if one.within["table"].key == each.new.key):
+                    old = each.old.column(column.attributes["name"], "")
+                    yield "ENTITY_PARTIAL_UPDATE_V2", _renaming(old, column)
                 yield "ENTITY_PARTIAL_UPDATE_V2", _renaming(each.old, each.new)
         # What a job has so far would take the rest of its last run away, and that of one that failed, too.
         entities = process_of(update)

@@ -108,9 +108,9 @@ class _OverRest:
         if _is_known(update, known):
             _log.debug("Atlas has this event of %s, or a later one: it changes nothing.", update.process.qualified_name)
             return
+        self._change_all(update, process)
         if update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
             _log.debug("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
-            self._change_all(update, process)
         elif update.event_type == "START" and any(_related(process, name, are_active=False) for name in ENDS):
             # A process that is there keeps what its last run had until this one has datasets.
             self._atlas.put(process_of(update))
@@ -125,13 +125,12 @@ class _OverRest:
 
     def _deliver(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
         """Send all of an update; nothing is removed from the process before a run has succeeded."""
-        self._change_all(update, process)
         there = self._there(update)
         wanted = {name: () if self._options.is_by_path else getattr(update, name) for name in ENDS}
         lists = [name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)]
-        for table, made in update.remade:
-            self._atlas.delete_all(_others(there.get(table.key, {}), table, made, update.partition_keys))
         entities = entities_of(update, self._options, lists=lists, known=_known(there, update))
+        for table, made in update.remade:
+            self._atlas.delete_all(_others(there.get(table.key, {}), table, made, entities.partition_keys))
         guids, culprits = self._put(entities.found)
         by_key = {key: guids.get(each["guid"]) for key, each in entities.by_key.items()}
         if process_guid := by_key[update.process.key]:
@@ -199,7 +198,7 @@ class _OverRest:
             if isinstance(each, Renaming):
                 self._rename(each)
             elif isinstance(each, Clearing):
-                self._clear(each, update)
+                self._clear(each.place, update)
             else:
                 self._atlas.delete(each)
             self._atlas.change(update.process, {"changesDone": f"{update.change_id} {count}"})
@@ -220,19 +219,16 @@ class _OverRest:
         # A rename that was interrupted begins anew as long as the old name is there.
         self._atlas.change(old, new.attributes)
 
-    def _clear(self, clearing: Clearing, update: TaskUpdate) -> None:
+    def _clear(self, place: Thing, update: TaskUpdate) -> None:
         """Delete a database's tables that were not made since, or a table that has other columns at the end."""
-        place = clearing.place
         found = self._atlas.entities([place]).get(place.key, {})
         columns = {each.attributes["name"] for each in update.schemas if each.within["table"].key == place.key}
+        present = {each.get("displayText") for each in _related(found, place.columns_name, PARTITION_KEYS)}
         if place.type == "hive_db":
             kept = {each.attributes["name"] for each in update.outputs if place in each.within.values()}
             gone = (each["guid"] for each in _related(found, "tables") if each.get("displayText") not in kept)
             self._atlas.delete_all([*gone])
-        elif (
-            columns
-            and {each.get("displayText") for each in _related(found, place.columns_name, PARTITION_KEYS)} - columns
-        ):
+        elif columns and present - columns:
             self._atlas.delete(place)
 
 
@@ -246,8 +242,7 @@ def _is_known(update: TaskUpdate, known: Mapping[str, Any]) -> bool:
 
 def _related(entity: Mapping[str, Any], *names: str, are_active: bool = True) -> Sequence[Mapping[str, Any]]:
     """Return what an entity is related to; or was, too."""
-    relations = entity.get("relationshipAttributes", {})
-    related = [each for name in names for each in relations.get(name) or ()]
+    related = [each for name in names for each in entity.get("relationshipAttributes", {}).get(name) or ()]
     states = ("entityStatus", "relationshipStatus")
     return [each for each in related if not are_active or "DELETED" not in map(each.get, states)]
 
@@ -273,7 +268,6 @@ def _is_listed(
 def _known(there: _There, update: TaskUpdate) -> Known:
     """Return what stays as it is in Atlas, of what is there and of its columns."""
     known = Known({}, set(), set())
-    remade = {each.key for _, columns in update.remade for each in columns}
     for table, owner in there.items():
         keys = _links(owner, PARTITION_KEYS)
         for each in (owner, *owner["referred"]):
@@ -283,7 +277,7 @@ def _known(there: _There, update: TaskUpdate) -> Known:
             known.attributes[key] = {} if is_new else {name: each["attributes"][name] for name in names - _OURS}
             if key[0] == "hive_column":
                 known.tables.add(table)
-            if each["guid"] in keys and key not in remade:
+            if each["guid"] in keys and key not in update.decided:
                 known.partition_keys.add(key)
     return known
 

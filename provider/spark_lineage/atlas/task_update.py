@@ -51,7 +51,8 @@ class TaskUpdate:
     backfill's. ``paths`` has the inputs of each output. ``changes`` has in order what was renamed, dropped (a thing)
     and cleared. Nothing that is gone is among the inputs, and what was renamed has its new name there. ``remade`` has
     tables that were made anew, and all of their columns, ``made`` the attributes of the tables of Hive among them, of
-    their columns and of altered ones, and ``storages`` where those tables lie. ``partition_keys`` are columns, too.
+    their columns and of altered ones, and ``storages`` where those tables lie. ``partition_keys`` are columns, too, and
+    ``decided`` those of which it is known whether they are.
     """
 
     def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
@@ -87,6 +88,7 @@ class TaskUpdate:
         columns = (datasets.thing(each).column(name, "") for each in self._outputs for name in _types(each))
         self._kept = {each.key for each in (*self.outputs, *columns)}
         self.partition_keys: set[tuple[str, str]] = set()
+        self.decided: set[tuple[str, str]] = set()
         self.made: dict[tuple[str, str], Mapping[str, Any]] = {each.key: each.attributes for each in self._altered()}
         self.storages: list[Thing] = []
         self.changes, self.remade = tuple(self._changes()), tuple(self._remade())
@@ -276,7 +278,8 @@ class TaskUpdate:
             if each["change"] in ("CREATE", "OVERWRITE") and each.get("isCertain", True):
                 before = found.get(each["objectName"], {})
             if before is not None:
-                found[each["objectName"]] = {**before, **each}
+                is_created = each["change"] == "CREATE" or before.get("isCreated")
+                found[each["objectName"]] = {**before, **each, "isCreated": is_created}
         for each in found.values():
             dataset = self._by_name.get((each["namespace"], each["name"]), {})
             if fields := _fields(dataset):
@@ -292,6 +295,8 @@ class TaskUpdate:
         # Formats that have a catalog of their own keep their keys there.
         is_hives = layer_of(dataset.get("facets") or {}) not in LAYERS
         keys = {str(each).lower() for each in change.get("partitionedBy") or () if is_hives}
+        if keys or change["isCreated"]:
+            self.decided |= {each.key for each in columns}
         self.partition_keys |= {each.key for each in columns if each.attributes["name"] in keys}
         places = count(), count()
         for each in columns:
