@@ -54,6 +54,8 @@ def keys(thing: Thing) -> list[tuple[str, str]]:
         (("hive2://hs2:10000", "Sales.Orders"), "hive_table", "sales.orders@corp"),
         (("jdbc:hive2://hs2:10000/sales;ssl=true", "orders"), "hive_table", "sales.orders@corp"),
         (("jdbc:hive2://hs2:10000/sales", "web.orders"), "hive_table", "web.orders@corp"),
+        (("jdbc:hive2://h:10000/sales?hive.x=y", "t"), "hive_table", "sales.t@corp"),
+        (("jdbc:hive2://h:10000", "`sales`.`t`"), "hive_table", "sales.t@corp"),
         (("postgres://db:5432", "shop.public.t"), "rdbms_table", "postgres://db:5432/shop.public.t@corp"),
         (("bigquery", "p.d.t"), "spark_dataset", "bigquery/p.d.t@corp"),
         (("gs://b", "x/y"), "spark_dataset", "gs://b/x/y@corp"),
@@ -98,6 +100,8 @@ def test_a_table_of_hive_is_one_by_its_name_its_path_and_a_symlink() -> None:
     assert named(dataset("hdfs://nn:8020", "/warehouse/t"), warehouses=warehouses) == ("hive_table", "default.t@corp")
     deeper = dataset("hdfs://nn:8020", "/warehouse/sales.db/orders/extra")
     assert named(deeper, warehouses=warehouses)[0] == "hdfs_path"
+    for name in ("sales.db", ".hive-staging_1", "_tmp", "sales.db/.hive-staging_1", "sales.db/_tmp"):
+        assert named(dataset("hdfs://nn:8020", f"/warehouse/{name}"), warehouses=warehouses)[0] == "hdfs_path"
 
 
 def test_a_local_file_is_that_of_its_host() -> None:

@@ -525,3 +525,17 @@ def test_notifications_leave_the_same_as_rest(atlas: Atlas, sender: Sender, job:
         graphs.append(json.loads(json.dumps(graph(atlas, own)).replace(database, "DAG")))
     assert graphs[0] == graphs[1]
     assert len(graphs[0]) > 8
+
+
+def test_a_repeated_start_leaves_what_it_does_not_know(atlas: Atlas, sender: Sender, job: str) -> None:
+    one = sender()
+    start = event(job, "START", facets={"sparkLineage_application": {}})
+    applications = [{"uiUrl": "http://primary:4040", "applicationId": "app_1"}]
+    known = {"sparkLineage_application": {"applications": applications}, "sparkLineage_status": {"uiUrl": "http://ui"}}
+    send(one, start, event(job, "RUNNING", facets=known), start)
+    found = atlas.there(TASK, f"{job}@prod")["attributes"]
+    assert (found["applicationId"], found["uiUrl"]) == ("app_1", "http://ui")
+    # The next try has another application.
+    send(one, event(job, "START", try_number=2, facets={"sparkLineage_application": {}}))
+    found = atlas.there(TASK, f"{job}@prod")["attributes"]
+    assert (found["applicationId"], found["uiUrl"]) == (None, None)

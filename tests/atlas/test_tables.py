@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from atlas_events import Atlas, changes, dataset, event, made_from, related, send, shown
 
+from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
 from spark_lineage.atlas.sender import AtlasSender
 from spark_lineage.atlas.types import TASK
+from spark_lineage.deliver.sender import Later, Refused
 
 pytestmark = [pytest.mark.shares("kafka"), pytest.mark.truth]
 
@@ -236,8 +238,9 @@ def test_a_table_takes_the_place_of_one_that_was_dropped(
     made = {"namespace": "hive://ms:9083", "name": f"{database}.new", "objectName": f"{database}.new"}
     rename = {"change": "RENAME", "previousObjectName": f"{database}.new", **where}
     facets = changes(*([{"change": "CREATE", **made}] if is_made_now else []), {"change": "DROP", **where}, rename)
+    end = event(job, event_type, outputs=[hive(job, "t", "x")], facets=facets)
     for _ in range(2):
-        send(one, event(job, event_type, outputs=[hive(job, "t", "x")], facets=facets))
+        send(one, end)
         kept, gone = ("t", "new") if is_made_now else ("new", "t")
         assert atlas.there("hive_table", f"{database}.t@primary")["guid"] == guids[kept]
         assert atlas.status(guids[gone]) == "DELETED"
@@ -428,3 +431,187 @@ def test_directories_of_one_name_in_two_buckets_are_two(atlas: Atlas, sender: Se
     send(one, event(job, "COMPLETE", outputs=[dataset("t", namespace=f"s3://{name}")]))
     found = atlas.there("aws_s3_v2_directory", prefix["qualifiedName"])
     assert found["attributes"]["objectPrefix"] == prefix["objectPrefix"]
+
+
+def test_a_search_finds_what_was_changed(atlas: Atlas, sender: Sender, job: str) -> None:
+    """Atlas removes from its index of texts what is changed without its name."""
+    database, one = job.partition(".")[0], sender()
+    new, column = f"new{database}", f"column{database}"
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", column)]))
+    send(one, event(job, "COMPLETE", outputs=[hive(job, new, column)], facets=changes(renaming(job, "t", new))))
+
+    def is_found(kind: str, text: str) -> bool:
+        body = {"typeName": kind, "query": text, "excludeDeletedEntities": True}
+        return bool(atlas.ask("POST", "/search/basic", json=body).json().get("entities"))
+
+    atlas.wait(lambda: is_found(TASK, database) and is_found("hive_table", new))
+    atlas.wait(lambda: is_found("hive_column", column))
+
+
+def key_of(atlas: Atlas, job: str, table: str) -> tuple[set[str], set[str]]:
+    found = atlas.there("hive_table", f"{job.partition('.')[0]}.{table}@primary")
+    return related(found, "columns"), related(found, "partitionKeys")
+
+
+def changing(change: str, job: str, table: str, **more: Any) -> dict[str, Any]:
+    whole = f"{job.partition('.')[0]}.{table}"
+    return {"change": change, "namespace": "hive://ms:9083", "name": whole, "objectName": whole} | more
+
+
+@pytest.mark.parametrize("is_interrupted", [False, True])
+def test_a_rename_has_all_that_the_table_has(
+    atlas: Atlas, sender: Sender, job: str, monkeypatch: pytest.MonkeyPatch, *, is_interrupted: bool
+) -> None:
+    database, one = job.partition(".")[0], sender()
+    hives_hook(atlas, database)
+    files = {"qualifiedName": f"{database}.t@primary_storage", "location": "hdfs://nn/t", "compressed": False}
+    refer = {"typeName": "hive_table", "uniqueAttributes": {"qualifiedName": f"{database}.t@primary"}}
+    atlas.put({"typeName": "hive_storagedesc", "attributes": {**files, "table": refer}})
+
+    def guids(name: str) -> list[str]:
+        ends = (("hive_table", ""), ("hive_column", ".x"), ("hive_column", ".d"))
+        found = [atlas.there(kind, f"{database}.{name}{end}@primary")["guid"] for kind, end in ends]
+        return [*found, atlas.there("hive_storagedesc", f"{database}.{name}@primary_storage")["guid"]]
+
+    before = guids("t")
+    end = event(job, "COMPLETE", outputs=[hive(job, "u", "x", "d")], facets=changes(renaming(job, "t", "u")))
+    if is_interrupted:
+        change, calls = AtlasRest.change, []
+
+        def once(self: AtlasRest, *arguments: Any) -> None:
+            calls.append(arguments)
+            if len(calls) == 2:
+                raise Later("no answer")
+            change(self, *arguments)
+
+        monkeypatch.setattr(AtlasRest, "change", once)
+        with pytest.raises(Later):
+            send(one, end)
+    send(one, end)
+    assert guids("u") == before
+    assert key_of(atlas, job, "u") == ({"x"}, {"d"})
+
+
+def test_a_column_whose_case_alone_changes_stays(atlas: Atlas, sender: Sender, job: str) -> None:
+    database, one = job.partition(".")[0], sender()
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "x", "y")]))
+    before = atlas.there("hive_column", f"{database}.t.x@primary")["guid"]
+    column = changing("ALTER", job, "t", columns=[{"old": {"name": "x"}, "new": {"name": "X", "type": "string"}}])
+    table = renaming(job, "t", "T")
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "T", "X", "y")], facets=changes(column, table)))
+    assert atlas.there("hive_column", f"{database}.t.x@primary")["guid"] == before
+    assert key_of(atlas, job, "t") == ({"x", "y"}, set())
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+def test_a_table_is_altered_and_then_renamed(atlas: Atlas, sender: Sender, job: str, *, in_files: bool) -> None:
+    database, one = job.partition(".")[0], sender()
+
+    def at(name: str) -> dict[str, str]:
+        return {"namespace": "hdfs://nn", "name": f"/wh/{database}.db/{name}"} if in_files else {}
+
+    def table(name: str, *columns: str) -> dict[str, Any]:
+        names = [{"namespace": "hive://ms:9083", "name": f"{database}.{name}", "type": "TABLE"}]
+        return {**hive(job, name, *columns, **({"symlinks": {"identifiers": names}} if in_files else {})), **at(name)}
+
+    send(one, event(job, "COMPLETE", outputs=[table("t", "x", "y", "z")]))
+    guid = atlas.there("hive_column", f"{database}.t.y@primary")["guid"]
+    columns = [
+        {"old": {"name": "x"}},
+        {"old": {"name": "y"}, "new": {"name": "w", "type": "string"}},
+        {"old": {"name": "z", "type": "int"}, "new": {"name": "z", "type": "bigint"}},
+    ]
+    both = changes(changing("ALTER", job, "t", columns=columns, **at("t")), renaming(job, "t", "u", **at("u")))
+    send(one, event(job, "COMPLETE", outputs=[table("u", "w", "z")], facets=both))
+    assert key_of(atlas, job, "u") == ({"w", "z"}, set())
+    assert atlas.there("hive_column", f"{database}.u.w@primary")["guid"] == guid
+    assert atlas.there("hive_column", f"{database}.u.z@primary")["attributes"]["type"] == "string"
+
+
+@pytest.mark.parametrize("columns", [("q",), ("x", "y")])
+def test_a_table_that_one_unknown_to_atlas_replaces_is_gone(
+    atlas: Atlas, sender: Sender, job: str, columns: tuple[str, ...]
+) -> None:
+    """One with just the new columns is the new one, which Hive's hook has renamed before."""
+    database, one = job.partition(".")[0], sender()
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "x", "y")]))
+    guid = atlas.there("hive_table", f"{database}.t@primary")["guid"]
+    both = changes(changing("DROP", job, "t"), renaming(job, "new", "t"))
+    send(one, event(job, "COMPLETE", outputs=[hive(job, "t", *columns)], facets=both))
+    assert atlas.status(guid) == ("DELETED" if columns == ("q",) else "ACTIVE")
+    assert key_of(atlas, job, "t") == (set(columns), set())
+
+
+def test_a_resent_dead_letter_drops_once(
+    atlas: Atlas, sender: Sender, job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, one = job.partition(".")[0], sender()
+    send(one, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t", "x")]))
+    end = event(job, "COMPLETE", outputs=[hive(job, "o", "x")], facets=changes(changing("DROP", job, "t")))
+    put = AtlasRest.put
+
+    def refuse(self: AtlasRest, entities: Any) -> Any:
+        if any(each["typeName"] == "hive_table" for each in entities):
+            raise AtlasRefusal("wrong", 400)
+        return put(self, entities)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AtlasRest, "put", refuse)
+        with pytest.raises(Refused):
+            send(one, end)
+    assert atlas.entity("hive_table", f"{database}.t@primary") is None
+    send(one, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t", "x")]))
+    send(one, end)
+    assert atlas.there("hive_table", f"{database}.t@primary")
+    assert atlas.there("hive_table", f"{database}.o@primary")
+
+
+@pytest.mark.parametrize(("before", "after"), [((), ("d",)), (("d",), ())])
+def test_a_table_that_is_made_anew_has_its_new_partition_keys_alone(
+    atlas: Atlas, sender: Sender, job: str, before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    one = sender()
+    for keys in (before, after):
+        made = changes(changing("DROP", job, "t"), changing("CREATE", job, "t", partitionedBy=keys))
+        send(one, event(job, "COMPLETE", outputs=[hive(job, "t", "x", "d")], facets=made))
+        assert key_of(atlas, job, "t") == ({"x", "d"} - {*keys}, {*keys})
+
+
+@pytest.mark.parametrize("place", ["presales.db/t", "mywarehouse/t", "warehouse/t", "sales.db/t"])
+def test_files_of_an_external_table_stay(atlas: Atlas, sender: Sender, job: str, place: str) -> None:
+    path, one = f"/{job}/{place}", sender()
+    send(one, event(job, "COMPLETE", outputs=[dataset(path)]))
+    drop = {"change": "DROP", "objectName": "sales.t", "namespace": "file", "name": path}
+    send(one, event(job, "COMPLETE", outputs=[dataset(f"/{job}/out")], facets=changes(drop)))
+    assert (atlas.entity("fs_path", f"{path}@primary") is None) == (place == "sales.db/t")
+
+
+@pytest.mark.parametrize("side", ["inputs", "outputs"])
+def test_a_column_of_a_database_keeps_the_type_that_a_user_gave(
+    atlas: Atlas, sender: Sender, job: str, side: str
+) -> None:
+    one = sender()
+    where = {"namespace": "postgres://db:5432", "name": f"{job}.t"}
+    table, out = dataset(where["name"], "x", namespace=where["namespace"]), dataset(f"/{job}/out", "x")
+    out["facets"]["columnLineage"] = {"fields": {"x": {"inputFields": [{**where, "field": "x"}]}}}
+    end = event(job, "COMPLETE", **{"outputs": [out], side: [table]})
+    send(one, end)
+    name = f"postgres://db:5432/{job}.t"
+    column = {"qualifiedName": f"{name}.x@primary", "name": "x", "data_type": "varchar(20)", "comment": "mine"}
+    refer = {"typeName": "rdbms_table", "uniqueAttributes": {"qualifiedName": f"{name}@primary"}}
+    atlas.put({"typeName": "rdbms_column", "attributes": {**column, "table": refer}})
+    send(one, event(job, "COMPLETE", **{"outputs": [out], side: [table]}))
+    there = atlas.there("rdbms_column", column["qualifiedName"])["attributes"]
+    assert {key: there[key] for key in column} == column
+
+
+def test_a_table_that_is_overwritten_keeps_the_partition_keys_that_the_event_does_not_know(
+    atlas: Atlas, sender: Sender, job: str
+) -> None:
+    before = hives_hook(atlas, job.partition(".")[0])
+    send(
+        sender(),
+        event(job, "COMPLETE", outputs=[hive(job, "t", "x", "d")], facets=changes(changing("OVERWRITE", job, "t"))),
+    )
+    assert key_of(atlas, job, "t") == ({"x"}, {"d"})
+    assert atlas.there("hive_column", f"{job.partition('.')[0]}.t.d@primary")["guid"] == before["d"]

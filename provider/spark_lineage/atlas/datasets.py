@@ -100,6 +100,11 @@ class Thing:
             attributes["data_type" if self.column_type == "rdbms_column" else "type"] = kind
         return Thing(self.column_type, attributes, {self.column_owner: self})
 
+    def storage(self, **attributes: Any) -> Thing:
+        """Return where a table of Hive lies, as Hive's hook calls it."""
+        attributes["qualifiedName"] = f"{self.qualified_name}_storage"
+        return Thing("hive_storagedesc", attributes, {"table": self})
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -165,8 +170,8 @@ def _kafka(place: _Place) -> Thing:
 
 def _hive(place: _Place) -> Thing:
     # HiveServer2 has the database in its URL, or in the name. Of a catalog with a name of its own, the last two parts.
-    inside = place.name.namespace.partition("://")[2].partition("/")[2].partition(";")[0] or DEFAULT_DATABASE
-    *_, database, table = f"{inside}.{place.name.name}".lower().split(".")
+    inside = re.split("[;?#]", place.name.namespace.partition("://")[2].partition("/")[2])[0] or DEFAULT_DATABASE
+    *_, database, table = f"{inside}.{place.name.name}".lower().replace("`", "").split(".")
     above = place.thing("hive_db", database, database, clusterName=place.namespace)
     return place.thing("hive_table", f"{database}.{table}", table, {"db": above})
 
@@ -313,7 +318,9 @@ class Datasets:
             resolved = self._name(name.namespace, name.name)
             if resolved.namespace == warehouse.namespace and resolved.name.startswith(root):
                 match resolved.name.removeprefix(root).split("/"):
-                    case [table]:
+                    case [*_, hidden] if hidden.startswith((".", "_")):
+                        return None
+                    case [table] if not table.endswith(".db"):
                         return f"{DEFAULT_DATABASE}.{table}"
                     case [database, table] if database.endswith(".db"):
                         return f"{database.removesuffix('.db')}.{table}"

@@ -16,7 +16,7 @@ from typing import Any
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.entities import ENDS, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
-from spark_lineage.atlas.task_update import TaskUpdate
+from spark_lineage.atlas.task_update import Renaming, TaskUpdate
 from spark_lineage.deliver.kafka_sender import KafkaSender
 
 MAX_BYTES = 1_000_000 - 512
@@ -45,20 +45,20 @@ class OverKafka:
 
     def _notifications(self, update: TaskUpdate) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Return the type and the content of each notification."""
-        for each in update.renamed:
-            yield "ENTITY_PARTIAL_UPDATE_V2", _renaming(each.old, each.new)
-            for column in update.schemas:
-                if each.new.key in {above.key for above in column.within.values()}:
+        for each in update.changes:
+            if isinstance(each, Thing):
+                yield "ENTITY_DELETE_V2", {"entities": [_identity(each)]}
+            elif isinstance(each, Renaming):
+                for column in (one for one in update.schemas if one.within["table"].key == each.new.key):
                     old = each.old.column(column.attributes["name"], "")
                     yield "ENTITY_PARTIAL_UPDATE_V2", _renaming(old, column)
+                yield "ENTITY_PARTIAL_UPDATE_V2", _renaming(each.old, each.new)
         # What a job has so far would take the rest of its last run away, and that of one that failed, too.
         entities = process_of(update)
         if update.is_whole or (update.is_streaming and update.event_type != "START"):
             lists = [name for name in ENDS if update.is_whole or getattr(update, name)]
             entities = entities_of(update, self._options, lists=lists, owns=True).found
         yield "ENTITY_CREATE_V2", {"entities": {"entities": entities}}
-        if update.dropped:
-            yield "ENTITY_DELETE_V2", {"entities": [_identity(each) for each in update.dropped]}
 
 
 def _renaming(old: Thing, new: Thing) -> Mapping[str, Any]:

@@ -133,7 +133,9 @@ class AtlasRest:
 
     def change(self, thing: Thing, attributes: Mapping[str, Any]) -> None:
         """Change attributes of an entity, if it is there; the others stay."""
-        self._by_name("PUT", thing, {"entity": {"typeName": thing.type, "attributes": dict(attributes)}})
+        # Without its name, searches for text would not find the entity again.
+        name = {key: thing.attributes[key] for key in ("name",) if key in thing.attributes}
+        self._by_name("PUT", thing, {"entity": {"typeName": thing.type, "attributes": {**name, **attributes}}})
 
     def delete(self, thing: Thing) -> None:
         """Delete an entity, if it is there."""

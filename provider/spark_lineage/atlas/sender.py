@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.atlas.datasets import COLUMNS, Thing
-from spark_lineage.atlas.entities import ENDS, PARTITION_KEYS, Known, entities_of, process_of
+from spark_lineage.atlas.entities import ENDS, PARTITION_KEYS, Key, Known, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.over_kafka import OverKafka
 from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
-from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
+from spark_lineage.atlas.task_update import Clearing, Renaming, TaskUpdate, task_update
 from spark_lineage.atlas.types import VERSION
 from spark_lineage.deliver.sender import Refused
 from spark_lineage.launch.directory import encoded
@@ -99,13 +100,17 @@ class _OverRest:
     def take(self, update: TaskUpdate) -> None:
         process = self._atlas.entities([update.process]).get(update.process.key, {})
         known = process.get("attributes", {})
+        said = update.process.attributes
+        if all(known.get(name) == said[name] for name in ("runId", "tryNumber")):
+            # What this event of the same try does not know stays.
+            said = {name: value for name, value in said.items() if value is not None}
+            update.process = replace(update.process, attributes=said)
         if _is_known(update, known):
             _log.debug("Atlas has this event of %s, or a later one: it changes nothing.", update.process.qualified_name)
             return
+        self._change_all(update, process)
         if update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
             _log.debug("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
-            self._rename_all(update, process)
-            self._drop(update)
         elif update.event_type == "START" and any(_related(process, name, are_active=False) for name in ENDS):
             # A process that is there keeps what its last run had until this one has datasets.
             self._atlas.put(process_of(update))
@@ -120,11 +125,12 @@ class _OverRest:
 
     def _deliver(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
         """Send all of an update; nothing is removed from the process before a run has succeeded."""
-        self._rename_all(update, process)
         there = self._there(update)
         wanted = {name: () if self._options.is_by_path else getattr(update, name) for name in ENDS}
         lists = [name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)]
         entities = entities_of(update, self._options, lists=lists, known=_known(there, update))
+        for table, made in update.remade:
+            self._atlas.delete_all(_others(there.get(table.key, {}), table, made, entities.partition_keys))
         guids, culprits = self._put(entities.found)
         by_key = {key: guids.get(each["guid"]) for key, each in entities.by_key.items()}
         if process_guid := by_key[update.process.key]:
@@ -137,12 +143,9 @@ class _OverRest:
                         self._atlas.relate(name, process_guid, guid)
                     for guid in sorted(known.keys() - ends) if update.is_whole else ():
                         self._atlas.unrelate(known[guid])
-        gone = [guid for table, made in update.remade for guid in _others(there.get(table.key, {}), table, made)]
         if update.is_whole:
             owned = [guid for name in _OWNED for guid in _links(process, name)]
-            gone += [guid for guid in owned if guid not in guids.values()]
-        self._atlas.delete_all(gone)
-        self._drop(update)
+            self._atlas.delete_all([guid for guid in owned if guid not in guids.values()])
         if culprits:
             more = f"; and {len(culprits) - _MAX_CULPRITS} more" if len(culprits) > _MAX_CULPRITS else ""
             count = f"all but {len(culprits)} of {len(entities.found)} entities"
@@ -153,7 +156,7 @@ class _OverRest:
         sources = (each for edges in update.columns for each in edges.sources)
         named = (*update.inputs, *update.outputs, *sources, *(table for table, _ in update.remade))
         everything = {each.key: each for one in named for each in one.all() if each.type not in COLUMNS}
-        tables = [each for each in everything.values() if each.type == "hive_table"]
+        tables = [each for each in everything.values() if each.column_owner == "table"]
         tables += [table for table, _ in update.remade]
         others = everything.keys() - {each.key for each in tables}
         bare = self._atlas.entities([everything[key] for key in sorted(others)], are_bare=True)
@@ -184,13 +187,20 @@ class _OverRest:
         assigned: Mapping[str, str] = answer.get("guidAssignments") or {}
         return assigned
 
-    def _rename_all(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
-        """Rename what was not renamed when a part of this event was delivered before."""
+    def _change_all(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
+        """Rename and delete what was not when a part of this event was delivered before; the process counts it."""
+        if update.changes and not process:
+            self._atlas.put(process_of(update))
         done = process.get("attributes", {}).get("changesDone") or ""
         event, _, number = done.rpartition(" ")
         first = int(number) if event == update.change_id else 0
-        for count, each in enumerate(update.renamed[first:], first + 1):
-            self._rename(each)
+        for count, each in enumerate(update.changes[first:], first + 1):
+            if isinstance(each, Renaming):
+                self._rename(each)
+            elif isinstance(each, Clearing):
+                self._clear(each.place, update)
+            else:
+                self._atlas.delete(each)
             self._atlas.change(update.process, {"changesDone": f"{update.change_id} {count}"})
 
     def _rename(self, renaming: Renaming) -> None:
@@ -201,20 +211,25 @@ class _OverRest:
         if new.key in found:
             # It was dropped: otherwise the table could not have its name.
             self._atlas.delete(new)
-        self._atlas.change(old, new.attributes)
-        for each in _related(found[old.key], old.columns_name):
+        for each in _related(found[old.key], old.columns_name, PARTITION_KEYS):
             name = str(each.get("displayText"))
             self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
+        if old.type == "hive_table":
+            self._atlas.change(old.storage(), new.storage().attributes)
+        # A rename that was interrupted begins anew as long as the old name is there.
+        self._atlas.change(old, new.attributes)
 
-    def _drop(self, update: TaskUpdate) -> None:
-        """Delete what was dropped, and of databases that were dropped the tables that were not made since."""
-        for each in update.emptied:
-            kept = {one.attributes["name"] for one in update.outputs if each in one.within.values()}
-            found = self._atlas.entities([each]).get(each.key, {})
-            gone = (one["guid"] for one in _related(found, "tables") if one.get("displayText") not in kept)
+    def _clear(self, place: Thing, update: TaskUpdate) -> None:
+        """Delete a database's tables that were not made since, or a table that has other columns at the end."""
+        found = self._atlas.entities([place]).get(place.key, {})
+        columns = {each.attributes["name"] for each in update.schemas if each.within["table"].key == place.key}
+        present = {each.get("displayText") for each in _related(found, place.columns_name, PARTITION_KEYS)}
+        if place.type == "hive_db":
+            kept = {each.attributes["name"] for each in update.outputs if place in each.within.values()}
+            gone = (each["guid"] for each in _related(found, "tables") if each.get("displayText") not in kept)
             self._atlas.delete_all([*gone])
-        for each in update.dropped:
-            self._atlas.delete(each)
+        elif columns and present - columns:
+            self._atlas.delete(place)
 
 
 def _is_known(update: TaskUpdate, known: Mapping[str, Any]) -> bool:
@@ -225,9 +240,9 @@ def _is_known(update: TaskUpdate, known: Mapping[str, Any]) -> bool:
     return not update.is_terminal and begun < (known.get("startTime") or 0)
 
 
-def _related(entity: Mapping[str, Any], name: str, *, are_active: bool = True) -> Sequence[Mapping[str, Any]]:
+def _related(entity: Mapping[str, Any], *names: str, are_active: bool = True) -> Sequence[Mapping[str, Any]]:
     """Return what an entity is related to; or was, too."""
-    related = entity.get("relationshipAttributes", {}).get(name) or ()
+    related = [each for name in names for each in entity.get("relationshipAttributes", {}).get(name) or ()]
     states = ("entityStatus", "relationshipStatus")
     return [each for each in related if not are_active or "DELETED" not in map(each.get, states)]
 
@@ -262,16 +277,17 @@ def _known(there: _There, update: TaskUpdate) -> Known:
             known.attributes[key] = {} if is_new else {name: each["attributes"][name] for name in names - _OURS}
             if key[0] == "hive_column":
                 known.tables.add(table)
-            if each["guid"] in keys:
+            if each["guid"] in keys and key not in update.decided:
                 known.partition_keys.add(key)
     return known
 
 
-def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing]) -> list[str]:
-    """Return the GUIDs of the columns that Atlas has besides these."""
-    names = {each.attributes["name"] for each in columns}
-    present = (*_related(there, table.columns_name), *_related(there, PARTITION_KEYS))
-    return [each["guid"] for each in present if each.get("displayText") not in names]
+def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing], keys: Collection[Key]) -> list[str]:
+    """Return the GUIDs of the columns that Atlas has besides these, or in the list of the other kind."""
+    wanted = {(each.attributes["name"], each.key in keys) for each in columns}
+    lists = (table.columns_name, PARTITION_KEYS)
+    present = ((each, name == PARTITION_KEYS) for name in lists for each in _related(there, name))
+    return [each["guid"] for each, is_key in present if (each.get("displayText"), is_key) not in wanted]
 
 
 def _resolved(value: Any, guids: Mapping[str, str]) -> Any:

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from spark_lineage.atlas.datasets import LAYERS, Datasets, Thing, is_local, layer_of
+from spark_lineage.atlas.datasets import DEFAULT_DATABASE, LAYERS, Datasets, Thing, is_local, layer_of
 from spark_lineage.atlas.types import COLUMN_LINEAGE, DAG, PATH, TASK
 from spark_lineage.deliver.spool import TERMINAL
 from spark_lineage.naming.identity import DatasetName
@@ -37,16 +37,22 @@ class Renaming(NamedTuple):
     new: Thing
 
 
+class Clearing(NamedTuple):
+    """A database that was dropped with its tables, or a table that one of another name replaces."""
+
+    place: Thing
+
+
 class TaskUpdate:
     """What an event says of its task.
 
     ``change_id`` is of this event alone, and ``time`` is when it happened, in milliseconds. ``is_whole``: its datasets
     are all that the task has, and others leave the process. ``is_old``: it is a run of an earlier time, such as a
-    backfill's. ``paths`` has the inputs of each output. ``renamed`` has tables and columns in order, ``dropped`` those
-    that are gone, and ``emptied`` the databases that were dropped, if only to be made anew. Nothing that is gone is
-    among the inputs, and what was renamed has its new name there. ``remade`` has tables that were made anew, and all of
-    their columns, ``made`` the attributes of the tables of Hive among them, of their columns and of altered ones, and
-    ``storages`` where those tables lie. ``partition_keys`` are columns, too.
+    backfill's. ``paths`` has the inputs of each output. ``changes`` has in order what was renamed, dropped (a thing)
+    and cleared. Nothing that is gone is among the inputs, and what was renamed has its new name there. ``remade`` has
+    tables that were made anew, and all of their columns, ``made`` the attributes of the tables of Hive among them, of
+    their columns and of altered ones, and ``storages`` where those tables lie. ``partition_keys`` are columns, too, and
+    ``decided`` those of which it is known whether they are.
     """
 
     def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
@@ -82,12 +88,10 @@ class TaskUpdate:
         columns = (datasets.thing(each).column(name, "") for each in self._outputs for name in _types(each))
         self._kept = {each.key for each in (*self.outputs, *columns)}
         self.partition_keys: set[tuple[str, str]] = set()
+        self.decided: set[tuple[str, str]] = set()
         self.made: dict[tuple[str, str], Mapping[str, Any]] = {each.key: each.attributes for each in self._altered()}
         self.storages: list[Thing] = []
-        changes, self.remade = tuple(self._changes()), tuple(self._remade())
-        self.renamed = tuple(each for each in changes if isinstance(each, Renaming))
-        self.dropped = _once(each for each in changes if isinstance(each, Thing))
-        self.emptied = _once(self._emptied())
+        self.changes, self.remade = tuple(self._changes()), tuple(self._remade())
         self._moved = self._all_moved()
         self.inputs = self._there(self._inputs)
         # Half a way would be another one.
@@ -202,31 +206,34 @@ class TaskUpdate:
         now: Thing | None = thing
         while now is not None and now.key in self._moved:
             now = self._moved[now.key]
-        emptied = {each.key for each in self.emptied}
+        emptied = {each.place.key for each in self.changes if isinstance(each, Clearing)}
         for above in now.all() if now is not None else ():
             if above.key in self._kept:
                 break
-            if above.key in emptied or self._moved.get(above.key, above) is None:
+            if (above.type == "hive_db" and above.key in emptied) or self._moved.get(above.key, above) is None:
                 return None
         return now
 
     def _all_moved(self) -> Mapping[tuple[str, str], Thing | None]:
         """Return under which name each thing is there at the end, by its key before; None for one that is gone."""
         moved: dict[tuple[str, str], Thing | None] = {}
-        for each in self.renamed:
-            moved.pop(each.new.key, None)
-            moved[each.old.key] = each.new
-        moved |= {each.key: None for each in self.dropped}
+        for each in self.changes:
+            if isinstance(each, Renaming):
+                moved.pop(each.new.key, None)
+                moved[each.old.key] = each.new
+        moved |= {each.key: None for each in self.changes if isinstance(each, Thing)}
         return {key: now for key, now in moved.items() if key not in self._kept}
 
     def _altered(self) -> Iterator[Thing]:
-        """Return the columns that are new, or have a new type or a new name."""
-        for change in self._made:
-            for each in change.get("columns") or () if change["change"] == "ALTER" else ():
-                if new := each.get("new"):
-                    yield _described(self._named(change), new)
+        """Return the columns that are new, or have a new type or a new name, of the table's name at the end."""
+        for place, change in enumerate(self._made):
+            columns = change.get("columns") or () if change["change"] == "ALTER" else ()
+            for later in self._made[place:] if columns else ():
+                if later.get("previousObjectName") == change["objectName"]:
+                    change = later  # noqa: PLW2901
+            yield from (_described(self._named(change), new) for each in columns if (new := each.get("new")))
 
-    def _changes(self) -> Iterator[Thing | Renaming]:
+    def _changes(self) -> Iterator[Thing | Renaming | Clearing]:
         """Return what was dropped and is not there at the end, and what was renamed, with both names."""
         changes = self._made
         last = {each["objectName"]: each for each in changes}
@@ -235,21 +242,22 @@ class TaskUpdate:
             if each["change"] == "RENAME":
                 previous = str(each.get("previousObjectName") or "")
                 old, new = self._object(each, previous), self._object(each, name)
-                if old is None or new is None or old.type != new.type:
+                if old is None or new is None or old.type != new.type or old.key == new.key:
                     continue
                 # A table that was written beside the old one, to take its place, is the old one made anew.
                 is_anew = _has(before, "DROP", name) and _has(before, "CREATE", previous)
+                if _has(before, "DROP", name) and not is_anew and new.type == "hive_table":
+                    yield Clearing(new)
                 yield old if is_anew else Renaming(old, new)
-            elif each["change"] == "DROP" and last[name] is each:
-                yield from (one for one in self._dropped(each, name) if one.key not in self._kept)
+            elif each["change"] == "DROP":
+                found = tuple(self._dropped(each, name))
+                yield from map(Clearing, found if each["objectType"] == "DATABASE" else ())
+                yield from (one for one in found if last[name] is each and one.key not in self._kept)
             elif each["change"] == "ALTER":
-                found = _altered(self._named(each), each.get("columns") or ())
-                yield from (one for one in found if isinstance(one, Renaming) or one.key not in self._kept)
-
-    def _emptied(self) -> Iterator[Thing]:
-        for each in self._made:
-            if (each["change"], each["objectType"]) == ("DROP", "DATABASE"):
-                yield from self._dropped(each, each["objectName"])
+                is_named = (each["namespace"], each["name"]) in self._by_name
+                table = (None if is_named else self._object(each, name)) or self._named(each)
+                altered = _altered(table, each.get("columns") or ())
+                yield from (one for one in altered if isinstance(one, Renaming) or one.key not in self._kept)
 
     def _dropped(self, change: Json, name: str) -> Iterator[Thing]:
         if change["objectType"] == "DATABASE":
@@ -270,7 +278,8 @@ class TaskUpdate:
             if each["change"] in ("CREATE", "OVERWRITE") and each.get("isCertain", True):
                 before = found.get(each["objectName"], {})
             if before is not None:
-                found[each["objectName"]] = {**before, **each}
+                is_created = each["change"] == "CREATE" or before.get("isCreated")
+                found[each["objectName"]] = {**before, **each, "isCreated": is_created}
         for each in found.values():
             dataset = self._by_name.get((each["namespace"], each["name"]), {})
             if fields := _fields(dataset):
@@ -286,6 +295,8 @@ class TaskUpdate:
         # Formats that have a catalog of their own keep their keys there.
         is_hives = layer_of(dataset.get("facets") or {}) not in LAYERS
         keys = {str(each).lower() for each in change.get("partitionedBy") or () if is_hives}
+        if keys or change["isCreated"]:
+            self.decided |= {each.key for each in columns}
         self.partition_keys |= {each.key for each in columns if each.attributes["name"] in keys}
         places = count(), count()
         for each in columns:
@@ -299,8 +310,7 @@ class TaskUpdate:
         if not namespace.startswith("hive:"):
             known["tableType"] = "MANAGED_TABLE" if _is_managed(name, change["objectName"]) else "EXTERNAL_TABLE"
             location = f"{namespace}{':' if namespace == 'file' else '' if name.startswith('/') else '/'}{name}"
-            storage = {"qualifiedName": f"{table.qualified_name}_storage", "location": location, "compressed": False}
-            self.storages.append(Thing("hive_storagedesc", storage, {"table": table}))
+            self.storages.append(table.storage(location=location, compressed=False))
         self.made[table.key] = {key: value for key, value in known.items() if value}
 
     def _object(self, change: Json, name: str) -> Thing | None:
@@ -348,8 +358,8 @@ def _altered(table: Thing, columns: Sequence[Json]) -> Iterator[Thing | Renaming
         column = table.column(old["name"], "")
         if (new := each.get("new")) is None:
             yield column
-        elif new["name"] != old["name"]:
-            yield Renaming(column, table.column(new["name"], ""))
+        elif (renamed := table.column(new["name"], "")).key != column.key:
+            yield Renaming(column, renamed)
 
 
 def _is_in_hive(dataset: Json) -> bool:
@@ -360,7 +370,8 @@ def _is_in_hive(dataset: Json) -> bool:
 def _is_managed(path: str, table: str) -> bool:
     """Whether a table's files lie where Spark puts those of its own, and were dropped with it."""
     database, _, name = table.rpartition(".")
-    return path.rstrip("/").endswith((f"{database}.db/{name}", f"warehouse/{name}"))
+    in_default = (f"/warehouse/{name}",) if database in ("", DEFAULT_DATABASE) else ()
+    return f"/{path.rstrip('/')}".endswith((f"/{database}.db/{name}", *in_default))
 
 
 def _is_direct(edge: Json) -> bool:

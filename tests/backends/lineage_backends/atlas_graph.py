@@ -191,6 +191,8 @@ class Graph(Store):
 
     def _set(self, entity: Entity, values: Any, related: Any, assigned: Any, changes: _Changes) -> None:
         entity.updated_by, entity.updated_at = changes.user, changes.at
+        # A change without the name removes the entity from the index of texts.
+        entity.has_text = "name" in values
         for key, value in related.items():
             relation = self.types.relation(entity.type, key, value)
             targets = list(dict.fromkeys(self.referenced(each, assigned) for each in _listed(value)))

@@ -91,6 +91,7 @@ class Request:
     def find(self, given: Mapping[str, Any], text: str = "") -> dict[str, Any]:
         """A basic search: by type, by a filter of one level, by words of any attribute."""
         kind = given.get("typeName") or "Referenceable"
+        text = text or given.get("query") or ""
         if kind not in self.graph.types.definitions:
             raise AtlasError(400, "ATLAS-400-00-00A", f"{kind}: Unknown/invalid typename")
         filters = given.get("entityFilters") or {}
@@ -100,6 +101,7 @@ class Request:
             for each in self.graph.of_type(kind)
             if not (given.get("excludeDeletedEntities") and each.status == "DELETED")
             and all(_fits(each, criterion) for criterion in criteria)
+            and (each.has_text or not text)
             and text.rstrip("*") in " ".join(map(str, each.attributes.values()))
         ]
         offset, limit = int(given.get("offset") or 0), int(given.get("limit") or 100)

@@ -28,6 +28,8 @@ class Entity:
     updated_at: int
     status: str = "ACTIVE"
     is_incomplete: bool = False
+    has_text: bool = True
+    """Whether searches for text find it."""
 
 
 @dataclass(eq=False)
