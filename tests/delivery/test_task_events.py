@@ -99,10 +99,10 @@ def test_only_a_task_that_succeeds_makes_asset_events(
     assert "makes no asset events" not in outcome.printed
 
 
-def test_three_lines_are_logged_of_a_try(shop: Any, openlineage_backend: Any) -> None:
+def test_five_lines_are_logged_of_a_try(shop: Any, openlineage_backend: Any) -> None:
     outcome = shop.run(lineage=[EVENTS])
     ours = re.findall(r"\[info +\] (.*?) +\[airflow\.task\.operators\..*LineageSparkSubmitOperator\]", outcome.printed)
-    assert [line.split(" ")[0] for line in ours] == ["Lineage", "Lineage:", "Delivery:"], ours
+    assert [line.split(" ")[0] for line in ours] == ["Lineage", "Lineage:", "Read:", "Wrote:", "Delivery:"], ours
 
 
 def test_a_task_that_cannot_submit_has_an_end(shop: Any, openlineage_backend: Any) -> None:
