@@ -394,6 +394,11 @@ def test_comment_with_brackets_is_whole(comment, last) -> None:
     )
 
 
+def test_table_is_altered_by_properties_of_its_serde() -> None:
+    statement = statement_of("AlterTableSerDePropertiesCommand", "`spark_catalog`.`d`.`t`, Map(k -> v, z -> 1)")
+    assert statement == CatalogStatement("ALTER", "TABLE", "spark_catalog.d.t")
+
+
 def test_comments_with_commas_are_whole() -> None:
     database = statement_of("CreateNamespace", f"{DELTA}@1f, [shop], false, [team=core, comment=all of it, with a = b]")
     assert database.properties == (("team", "core"), ("comment", "all of it, with a = b"))

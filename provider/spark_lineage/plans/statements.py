@@ -404,7 +404,7 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_reader("DROP", "TABLE", _identifier, conditional=2), "DropTable"),
     (_RENAME, "AlterTableRenameCommand AlterHoodieTableRenameCommand"),
     (_ADD_COLUMNS, "AlterTableAddColumnsCommand AlterHoodieTableAddColumnsCommand"),
-    (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand"),
+    (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand AlterTableSerDePropertiesCommand"),
     (_change_partitions, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand"),
     (_rename_partition, "AlterTableRenamePartitionCommand"),
     (_repair, "RepairTableCommand"),
