@@ -92,7 +92,7 @@ class Column:
 def dataset(name: DatasetLike) -> Dataset:
     """The dataset that a URI, an absolute path or a pair (namespace, name) means, named as Spark's listener does.
 
-    User, password, query and fragment of a URI are left out; a path without a scheme is one of the local file system.
+    User, password, query and fragment of a URI with a host are left out; a path without a scheme is a local one.
 
     :raises TypeError: for anything else than text, a pair of texts or a Dataset
     :raises ValueError: for text that names no dataset
@@ -385,13 +385,14 @@ def _parsed(text: str) -> Dataset:
     scheme = _SAME_SCHEMES.get(uri["scheme"].lower(), uri["scheme"].lower())
     path = uri["path"]
     user, _, host = (uri["authority"] or "").rpartition("@")
+    if host:
+        path = re.split(r"[?#]", path, maxsplit=1)[0]
     if scheme in _FILE_SYSTEMS and (host or path.startswith("/")):
         # In the stores of Azure the container stands where others have the user.
         place = f"{user.partition(':')[0]}@{host}" if user and scheme in _CONTAINER_STORES else host
         path = path.rstrip("/") or "/"
         name = path.lstrip("/") or "/" if scheme in _OBJECT_STORES else path
         return Dataset(f"{scheme}://{place}" if place and scheme != "file" else scheme, name)
-    path = re.split(r"[?#]", path, maxsplit=1)[0]
     if not (host and path.strip("/")):
         raise ValueError(_NOT_A_DATASET)
     if scheme in _DEFAULT_PORTS and not re.search(r":\d+$", host):

@@ -50,7 +50,9 @@ def listener(context: ListenerContext, path: Path) -> NdjsonListener:
 
 def test_a_line_an_event(listener: NdjsonListener, path: Path, job_events: JobEvents) -> None:
     change = CatalogChange("DROP", "TABLE", DatasetName("s3://me:hunter2@lake", "t"), "db.t", NOON)
-    lineage = TaskLineage("COMPLETE", outputs=(DatasetLineage(change.dataset),), catalog_changes=(change,))
+    foreign = (("sparkLineage_properties", msgspec.Raw(b'{"properties":{"team":"web"}}')),)
+    output = DatasetLineage(change.dataset, foreign=foreign)
+    lineage = TaskLineage("COMPLETE", outputs=(output,), catalog_changes=(change,))
     events: list[Any] = [job_events.created({"api.key": "hunter2"}), job_events.ended("COMPLETE", lineage)]
     for event in (*events, *job_events.catalog(lineage)):
         listener.on_event(event)
@@ -69,7 +71,11 @@ def test_a_line_an_event(listener: NdjsonListener, path: Path, job_events: JobEv
         "try_number": 2,
     }
     assert dropped["storage"]["properties"] == [["path", "t"], ["store", "s3://lake"]]
-    assert ended["lineage"]["outputs"][0]["dataset"]["name"] == "t"
+    written = ended["lineage"]["outputs"][0]
+    assert written["dataset"]["name"] == "t"
+    assert written["foreign"] == [["sparkLineage_properties", {"properties": {"team": "web"}}]]
+    assert written["foreign_of_use"] == []
+    assert not {"properties", "facets"} & written.keys()
     assert "hunter2" not in text
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 

@@ -144,6 +144,10 @@ def test_change_of_which_the_plan_has_the_class_alone_names_no_columns(change, i
         ("AlterTableRenameCommand", "`db`.`t`"),
         ("CreateViewCommand", "`v`, select 1, false, true, LocalTempView, UNSUPPORTED, true"),
         ("CreateViewCommand", "`v`, select 1, false, true, GlobalTempView, UNSUPPORTED, true"),
+        ("AlterViewAsCommand", "`tv`, SELECT 2 AS z, true"),
+        ("AlterTableRenameCommand", "`tv`, `tv2`, true"),
+        ("AlterViewAsCommand", "`global_temp`.`gv`, SELECT 2 AS z, true"),
+        ("AlterTableRenameCommand", "`global_temp`.`gv`, `gv3`, true"),
         ("Execute SetCommand", "x"),
     ],
 )
@@ -194,6 +198,27 @@ WIDE = "HashMap(a -> 1, b -> 2, c -> 3, d -> 4, e -> 5)"
             "RenamePartition",
             "[day=0, region=eu], [day=9, region=eu]",
             [PartitionChange("day=0/region=eu", "day=9/region=eu")],
+        ),
+        # PARTITIONED BY (day, `re gion`)
+        (
+            "AddPartition",
+            "[(Map(day -> a, b, re gion -> x),None)], false",
+            [PartitionChange(None, "day=a, b/re gion=x")],
+        ),
+        (
+            "DropPartition",
+            "[Map(day -> a -> b, re gion -> x/y=z)], false, false, false",
+            [PartitionChange("day=a -> b/re gion=x%2Fy%3Dz", None)],
+        ),
+        (
+            "RenamePartition",
+            "[day=a, b, re gion=x], [day=c, re gion=y/1]",
+            [PartitionChange("day=a, b/re gion=x", "day=c/re gion=y%2F1")],
+        ),
+        (
+            "RenamePartition",
+            "[day=2024/01, reg=x=y], [day=50%, reg=[é: 1]]",
+            [PartitionChange("day=2024%2F01/reg=x%3Dy", "day=50%25/reg=%5Bé%3A 1%5D")],
         ),
         ("SetLocation", f"{MAP}, /data/t", [PartitionChange("day=1/region=e, u", "day=1/region=e, u", "/data/t")]),
         ("AddPartition", "of another release", []),
@@ -353,6 +378,25 @@ def test_replace_table_tells_them_too(query) -> None:
     assert statement_of(name, arguments, ice=ICEBERG) == CatalogStatement(
         "OVERWRITE", "TABLE", "ice.db.t", properties=PROPERTIES, is_conditional=True, partitioned_by=("id",)
     )
+
+
+@pytest.mark.parametrize("last", ["]", "], x.DataSourceV2Strategy$$Lambda$2893/0x0f@1f"])
+@pytest.mark.parametrize("comment", ["a; b, c=[d]", "[a]", "a]b, c", "a [b, (c", "", "a: [b], c"])
+def test_comment_with_brackets_is_whole(comment, last) -> None:
+    changes = f"[ADD COLUMN z STRING, SET PROPERTY comment = {comment}{last}"
+    table = statement_of("AlterTable", f"V2SessionCatalog(spark_catalog), default.lk, {changes}")
+    assert table == CatalogStatement(
+        "ALTER",
+        "TABLE",
+        "spark_catalog.default.lk",
+        columns=(ColumnChange(None, SchemaField("z", "string")),),
+        properties=(("comment", comment),),
+    )
+
+
+def test_table_is_altered_by_properties_of_its_serde() -> None:
+    statement = statement_of("AlterTableSerDePropertiesCommand", "`spark_catalog`.`d`.`t`, Map(k -> v, z -> 1)")
+    assert statement == CatalogStatement("ALTER", "TABLE", "spark_catalog.d.t")
 
 
 def test_comments_with_commas_are_whole() -> None:

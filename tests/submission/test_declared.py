@@ -99,6 +99,14 @@ def test_assets_datasets_files_and_uris_are_named_as_spark_names_them() -> None:
     ]
 
 
+def test_login_query_and_fragment_of_a_uri_are_no_part_of_the_name() -> None:
+    from airflow.providers.common.compat.assets import Asset
+
+    uri = "s3://u:hunter2@landing/orders?sig=hunter2#x"
+    for inlet in (uri, Asset("s3://landing/orders?sig=hunter2")):
+        assert names(lineage([inlet]).inputs) == [("s3://landing", "orders")]
+
+
 def test_what_names_no_dataset_is_left_out_and_costs_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     from airflow.sdk import Asset, AssetAlias
 

@@ -29,6 +29,8 @@ _TABLE_SPEC = re.compile(
 # Scala prints a map of more than four entries as another class.
 _PARTITION = re.compile(r"\(?(?:Hash)?Map\((?P<values>.*?)\)(?:,(?:None|Some\((?P<location>.*)\))\))?", re.DOTALL)
 _SPEC_PROPERTY = re.compile(r"(?P<key>[^\s,]+) -> (?P<value>.*?)(?:, (?=[^\s,]+ -> )|\Z)", re.DOTALL)
+# ``ExternalCatalogUtils.escapePathName``.
+_NOT_IN_PATH = re.compile(r"""[\x01-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 # Behind the name, or behind the columns where there is no query.
 _TRANSFORMS = r"(?!ColumnImpl)\w+\([^()#]*\)(?:, \w+\([^()#]*\))*"
 _PARTITIONED_BY = re.compile(
@@ -38,7 +40,8 @@ _IDENTITY = re.compile(r"identity\((?P<column>.*)\)")
 _CHANGE = re.compile(
     r"(?:ADD COLUMN (?P<added>.+?) (?P<type>[A-Z]\w*(?:\([^()]*\)|<.*?>)?)|DROP COLUMN (?P<dropped>.+?)"
     r"|RENAME COLUMN (?P<old>.+?) TO (?P<new>.+?)|ALTER COLUMN (?P<retyped>.+?) TYPE (?P<to>.+?)"
-    r"|SET PROPERTY (?P<key>.+?) = (?P<value>.*?))(?=\]|, (?:(?:ADD|DROP|RENAME|ALTER) COLUMN|SET PROPERTY) )",
+    r"|SET PROPERTY (?P<key>.+?) = (?P<value>.*?))"
+    r"(?=\](?:, [^\s\]]++)?\Z|, (?:(?:ADD|DROP|RENAME|ALTER) COLUMN|SET PROPERTY) )",
     re.DOTALL,
 )
 # Some catalogs print but the class of a change.
@@ -95,7 +98,7 @@ def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
     except (IndexError, ValueError):
         # Another version of Spark writes this command in another way.
         return None
-    return _specified(statement, text) if statement is not None else None
+    return _specified(statement, text) if statement is not None and not _is_temporary(statement) else None
 
 
 def lacks_catalog(plan: Plan, tables: Tables) -> bool:
@@ -105,13 +108,19 @@ def lacks_catalog(plan: Plan, tables: Tables) -> bool:
     return is_known and tables.is_ambiguous((text or plan.arguments_of("ResolvedTable")).partition("@")[0])
 
 
+def _is_temporary(statement: CatalogStatement) -> bool:
+    """Whether a view that is altered or renamed ends with the session: all others have a database there."""
+    is_changed = statement.object_type == "VIEW" and statement.change in {"ALTER", "RENAME"}
+    return is_changed and statement.name.rpartition(".")[0] in {"", "global_temp"}
+
+
 def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
     """Return a CREATE of a v2 table with what it says of the table."""
     spec = _TABLE_SPEC.search(text)
     if spec is None:
         return statement
     comment = () if spec["comment"] is None else (("comment", spec["comment"]),)
-    properties = _entries(spec["properties"])
+    properties = tuple(_SPEC_PROPERTY.findall(spec["properties"]))
     found = _PARTITIONED_BY.search(text)
     partitions = arguments(found["query"] or found["columns"]) if found else ()
     return structs.replace(
@@ -214,23 +223,20 @@ def _fields(text: str) -> tuple[ColumnChange, ...]:
 
 
 def _properties(text: str) -> tuple[tuple[str, str], ...]:
-    text = text.removeprefix("[").removesuffix("]")
-    return tuple((match["key"], match["value"]) for match in _PROPERTY.finditer(text))
-
-
-def _entries(text: str) -> tuple[tuple[str, str], ...]:
-    """Return the entries of a map as Scala prints it: ``a -> 1, b -> 2``."""
-    return tuple((match["key"], match["value"]) for match in _SPEC_PROPERTY.finditer(text))
+    return tuple(_PROPERTY.findall(text.removeprefix("[").removesuffix("]")))
 
 
 def _partitions(text: str) -> list[tuple[str, str]]:
     """Return each partition of ``[(Map(day -> 1),Some(/data/t)), …]`` or ``[Map(day -> 1), …]``, and its place."""
     found = map(_PARTITION.fullmatch, arguments(text.removeprefix("[").removesuffix("]"), quote=""))
-    return [(_partition(_entries(each["values"])), each["location"] or "") for each in found if each is not None]
+    return [(_partition(each["values"], " -> "), each["location"] or "") for each in found if each is not None]
 
 
-def _partition(values: tuple[tuple[str, str], ...]) -> str:
-    return "/".join(f"{column}={value}" for column, value in values)
+def _partition(text: str, sign: str) -> str:
+    """Return ``day -> 1, region -> eu`` as a path, escaped as Hive does; no column has a comma in its name."""
+    parts = re.split(rf"(?:\A|, )((?:(?!{sign})[^,])++){sign}", text)[1:]
+    escaped = [_NOT_IN_PATH.sub(lambda match: f"%{ord(match[0]):02X}", part) for part in parts]
+    return "/".join(map("=".join, zip(escaped[::2], escaped[1::2], strict=True)))
 
 
 _Reader = Callable[[list[str]], CatalogStatement | None]
@@ -312,7 +318,8 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
     """``catalog, table, [ADD COLUMN z STRING, RENAME COLUMN a TO b, SET PROPERTY comment = …], …``."""
     columns: list[ColumnChange] = []
     properties: list[tuple[str, str]] = []
-    for change in _CHANGE.finditer(parts[2]):
+    # A bracket in a comment may have cut the list.
+    for change in _CHANGE.finditer(", ".join(parts[2:])):
         if change["added"]:
             columns.append(ColumnChange(None, SchemaField(change["added"], change["type"].strip().lower())))
         elif change["dropped"]:
@@ -344,7 +351,7 @@ def _change_partitions(parts: list[str]) -> CatalogStatement:
 
 def _rename_partition(parts: list[str]) -> CatalogStatement:
     """``name, [day=1], [day=2]``."""
-    old, new = (_partition(_properties(part)) for part in parts[1:3])
+    old, new = (_partition(part.removeprefix("[").removesuffix("]"), "=") for part in parts[1:3])
     return CatalogStatement("ALTER", "TABLE", _table(parts), partitions=(PartitionChange(old, new),))
 
 
@@ -397,7 +404,7 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_reader("DROP", "TABLE", _identifier, conditional=2), "DropTable"),
     (_RENAME, "AlterTableRenameCommand AlterHoodieTableRenameCommand"),
     (_ADD_COLUMNS, "AlterTableAddColumnsCommand AlterHoodieTableAddColumnsCommand"),
-    (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand"),
+    (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand AlterTableSerDePropertiesCommand"),
     (_change_partitions, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand"),
     (_rename_partition, "AlterTableRenamePartitionCommand"),
     (_repair, "RepairTableCommand"),
