@@ -222,7 +222,8 @@ def test_what_no_dag_has_any_more_is_removed(examples: Examples) -> None:
         )
         query = f"SELECT state FROM dag_run WHERE run_id = '{run_id}' AND state IN ('success', 'failed')"  # noqa: S608
         examples.wait_for("the maintenance", lambda: examples.airflow.rows(query))
-        (log,) = examples.airflow.home.glob(f"logs/dag_id=spark_maintenance/run_id={run_id}/**/attempt=1.log")
+        logs = f"logs/dag_id=spark_maintenance/run_id={run_id}/task_id=remove_leftovers/**/attempt=1.log"
+        (log,) = examples.airflow.home.glob(logs)
         assert examples.airflow.rows(query) == [("success",)], log.read_text()
         return log.read_text()
 

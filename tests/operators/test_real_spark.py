@@ -159,7 +159,7 @@ def test_trouble_with_lineage_does_not_fail_the_task(airflow: Any, log_of_varian
     assert (event["eventType"], event["inputs"], event["outputs"]) == ("COMPLETE", [], [])
     assert (airflow.home / "out" / task / "_SUCCESS").exists()
     lines = [line for line in log_of_variants.splitlines() if "The job runs without lineage" in line and cause in line]
-    assert "Error" in lines[0]
+    assert lines
 
 
 def test_required_lineage_fails_the_task_before_it_submits(airflow: Any, log: str) -> None:
