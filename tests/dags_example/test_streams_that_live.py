@@ -122,7 +122,8 @@ def test_a_stream_goes_on_after_its_driver_was_killed(examples: Examples) -> Non
 
     def has_tracked(number: int) -> bool:
         tries = examples.tries(job)
-        return any(one["outputs"] and one["eventType"] == "RUNNING" for each in tries[number - 1 : number] for one in each)
+        events = [one for each in tries[number - 1 : number] for one in each]
+        return any(one["outputs"] and one["eventType"] == "RUNNING" for one in events)
 
     examples.wait_for("its lineage", lambda: has_tracked(1))
     examples.driver().kill()
