@@ -60,7 +60,8 @@ class TaskUpdate:
         self._facets = facets
         self._job_facets = job_facets
         applications: Any = (facets.get("sparkLineage_application") or {}).get("applications") or ({},)
-        host = urlsplit(str(applications[-1].get("uiUrl") or "")).hostname or ""
+        self._application: Json = applications[-1]
+        host = urlsplit(str(self._application.get("uiUrl") or "")).hostname or ""
         self._datasets = datasets = datasets.on(host)
         is_known = host or event["eventType"] in TERMINAL
         # While the host of the driver is not known, neither is that of local files: a later event has them.
@@ -89,10 +90,13 @@ class TaskUpdate:
         self._kept = {each.key for each in (*self.outputs, *columns)}
         self.partition_keys: set[tuple[str, str]] = set()
         self.decided: set[tuple[str, str]] = set()
-        self.made: dict[tuple[str, str], Mapping[str, Any]] = {each.key: each.attributes for each in self._altered()}
+        self.made: dict[tuple[str, str], Mapping[str, Any]] = {
+            each.key: each.attributes for each in self._new_columns()
+        }
         self.storages: list[Thing] = []
         self.changes, self.remade = tuple(self._changes()), tuple(self._remade())
         self._moved = self._all_moved()
+        self._emptied = {each.place.key for each in self.changes if isinstance(each, Clearing)}
         self.inputs = self._there(self._inputs)
         # Half a way would be another one.
         self.paths = tuple(self._paths()) if is_terminal or is_streaming else ()
@@ -129,7 +133,6 @@ class TaskUpdate:
         airflow, job = self._facets["airflow"], self._event["job"]
         instance = airflow.get("taskInstance") or {}
         status = self._facets.get("sparkLineage_status") or {}
-        applications: Any = (self._facets.get("sparkLineage_application") or {}).get("applications") or ({},)
         owners = (self._job_facets.get("ownership") or {}).get("owners") or ()
         error = status.get("error") or (self._facets.get("errorMessage") or {}).get("message")
         description = (self._job_facets.get("documentation") or {}).get("description")
@@ -152,7 +155,7 @@ class TaskUpdate:
             **({"startTime": began} if began else {}),
             "endTime": now if is_terminal else None,
             "error": error,
-            "applicationId": applications[-1].get("applicationId"),
+            "applicationId": self._application.get("applicationId"),
             "uiUrl": status.get("uiUrl"),
             "historyUrl": status.get("historyUrl"),
             "logsUrl": status.get("logsUrl") or instance.get("log_url"),
@@ -206,11 +209,10 @@ class TaskUpdate:
         now: Thing | None = thing
         while now is not None and now.key in self._moved:
             now = self._moved[now.key]
-        emptied = {each.place.key for each in self.changes if isinstance(each, Clearing)}
         for above in now.all() if now is not None else ():
             if above.key in self._kept:
                 break
-            if (above.type == "hive_db" and above.key in emptied) or self._moved.get(above.key, above) is None:
+            if (above.type == "hive_db" and above.key in self._emptied) or self._moved.get(above.key, above) is None:
                 return None
         return now
 
@@ -224,7 +226,7 @@ class TaskUpdate:
         moved |= {each.key: None for each in self.changes if isinstance(each, Thing)}
         return {key: now for key, now in moved.items() if key not in self._kept}
 
-    def _altered(self) -> Iterator[Thing]:
+    def _new_columns(self) -> Iterator[Thing]:
         """Return the columns that are new, or have a new type or a new name, of the table's name at the end."""
         for place, change in enumerate(self._made):
             columns = change.get("columns") or () if change["change"] == "ALTER" else ()

@@ -67,11 +67,10 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
             "call enable_lineage(dag) of airflow.providers.openlineage.utils.selective_enable in your DAGs",
         )
     if conf.spark_inject_transport_info():
+        has_key = any(isinstance(each.get("auth"), Mapping) for each in all_of(transport))
         yield warning(
             "[openlineage] spark_inject_transport_info is set: drivers send their raw events to that backend too. It "
-            "shows a job for each action beside that of the task"
-            + _KEY_IN_CLEAR
-            * any(isinstance(each.get("auth"), Mapping) for each in all_of(transport)),
+            f"shows a job for each action beside that of the task{_KEY_IN_CLEAR if has_key else ''}",
             "remove it; a job that is to send raw events has a transport of its own in its Spark properties",
         )
     if not airflow_connection():

@@ -78,8 +78,13 @@ def _masks(kind: type[Struct]) -> tuple[tuple[str, Callable[[Any], Any] | None],
 
 
 def _redacted_facets(facets: Facets) -> Facets:
-    decode, encode = msgspec.json.decode, msgspec.json.encode
-    return tuple((name, Raw(encode(redact_value(decode(content))))) for name, content in facets)
+    return tuple((name, _redacted_json(content)) for name, content in facets)
+
+
+def _redacted_json(content: Raw) -> Raw:
+    value = msgspec.json.decode(content)
+    redacted = redact_value(value)
+    return content if redacted == value else Raw(msgspec.json.encode(redacted))
 
 
 def _is_plain(annotation: Any) -> bool:

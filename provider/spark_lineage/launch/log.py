@@ -112,11 +112,9 @@ def error_text(error: BaseException) -> str:
     text = str(error)
     # Whatever raises one of these itself, such as fsspec, gives the path alone.
     is_path = isinstance(error, FileNotFoundError | PermissionError) and error.errno is None
-    return (
-        text
-        if text and not (is_path or isinstance(error, _UNEXPLAINED))
-        else f"{type(error).__name__}: {text}".rstrip(": ")
-    )
+    if text and not (is_path or isinstance(error, _UNEXPLAINED)):
+        return text
+    return f"{type(error).__name__}: {text}".rstrip(": ")
 
 
 def error_line(error: Exception) -> str:

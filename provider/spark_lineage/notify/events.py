@@ -75,8 +75,8 @@ class JobCreatedEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     """The job is about to be submitted, or was taken over from the try before.
 
     ``lineage`` is what is known so far: the task's inlets and outlets, and the datasets of the last run of the same
-    program that succeeded; None where it has none. ``configuration`` are
-    the Spark properties that it is submitted with, without secrets.
+    program that succeeded; None where it has none. ``configuration`` are the Spark properties that it is submitted
+    with, without secrets.
     """
 
     lineage: TaskLineage | None = None

@@ -65,13 +65,12 @@ def close_try(lost: LostTry) -> bool:
             return False
         # The row may be that of a later try; a copy without its session can have another number.
         make_transient(instance)
+        latest, instance.try_number = instance.try_number, lost.launch.try_number
         dag: Any = None
         with guard("The event does not say what DAG and task are like"):
             dag = SerializedDagModel.get_dag(task.dag_id)
         operator = dag.get_task(task.task_id) if dag is not None and dag.has_task(task.task_id) else None
         airflow = AirflowTry(instance, dag_run, dag, operator)
-        latest = instance.try_number
-        instance.try_number = lost.launch.try_number
         ended = end_leftovers(lost.launch)
         content = close(lost, airflow, lambda: ServerStore.of(task), ended_processes=ended)
     if content is not None and lost.launch.try_number == latest:
