@@ -525,14 +525,12 @@ class TestCommands:
             DatasetName("ice", "db1.v"),
         ]
 
-    def test_a_table_that_was_never_seen_and_was_there_was_in_the_folder_of_its_database(
-        self, program: Any, make_dataset: Any
-    ) -> None:
+    def test_drop_of_table_that_was_never_seen_is_named_by_its_catalog(self, program: Any, make_dataset: Any) -> None:
         wrong = make_dataset("/wh/db1.db/db1.db/t", table="db1.t", table_namespace="file:/wh/db1.db", lifecycle="DROP")
         program.log(program.run([], [wrong]), statement=CatalogStatement("DROP", "TABLE", "db1.t"))
         metastore = make_dataset("/x/t", table="db1.u", table_namespace="hive://meta:9083", lifecycle="DROP")
         program.log(program.run([], [metastore]), statement=CatalogStatement("DROP", "TABLE", "db1.u"))
-        assert [one.dataset.name for one in program.lineage().catalog_changes] == ["/wh/db1.db/t", "/x/t"]
+        assert [one.dataset.name for one in program.lineage().catalog_changes] == ["db1.t", "db1.u"]
 
     @pytest.mark.parametrize(("former", "new"), [("/a", "/z"), ("/z", "/a")])
     def test_a_table_that_is_given_another_place_is_altered_once(
@@ -543,6 +541,63 @@ class TestCommands:
         program.log(program.run([], places, node="alter_table"), statement=statement)
         (change,) = program.lineage().catalog_changes
         assert (change.change, change.dataset.name, change.properties) == ("ALTER", new, (("location", new),))
+
+    @pytest.mark.parametrize(("made_at", "left"), [("/wh/t", ["/kept"]), ("/apart/t", ["/kept", "/new"])])
+    def test_dropped_table_was_where_it_was_moved_to(
+        self, program: Any, make_dataset: Any, made_at: str, left: list[str]
+    ) -> None:
+        def table(place: str, lifecycle: str) -> dict[str, Any]:
+            return make_dataset(place, table="db.t", table_namespace="file:/wh", lifecycle=lifecycle)
+
+        program.run(["/in"], [make_dataset("/kept", rows=1)])
+        run_id = program.run([], [table(made_at, "CREATE")], node="execute_create_data_source_table_command")
+        program.log(run_id, statement=CatalogStatement("CREATE", "TABLE", "spark_catalog.db.t"))
+        statement = CatalogStatement("ALTER", "TABLE", "spark_catalog.db.t", properties=(("location", "/new"),))
+        altered = [table(made_at, "ALTER"), make_dataset("/new", lifecycle="ALTER")]
+        program.log(program.run([], altered, node="execute_alter_table_set_location_command"), statement=statement)
+        program.run(["/in"], [make_dataset("/new", rows=1)], node="execute_insert_into_hadoop_fs_relation_command")
+        run_id = program.run([], [table("/wh/t", "DROP")], node="drop_table")
+        program.log(run_id, statement=CatalogStatement("DROP", "TABLE", "spark_catalog.db.t"))
+        lineage = program.lineage()
+        assert [(one.change, one.dataset.name) for one in lineage.catalog_changes] == [
+            ("CREATE", made_at),
+            ("ALTER", "/new"),
+            ("DROP", "/new"),
+        ]
+        # A DROP of a table that the catalog manages takes away what is in it.
+        assert [one.dataset.name for one in lineage.outputs] == left
+
+    def test_table_of_iceberg_that_is_given_another_place_is_the_same_dataset(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        table = make_dataset("/ice/db/t", table="db.t", rows=1)
+        program.run(["/in"], [table])
+        statement = CatalogStatement("ALTER", "TABLE", "ice.db.t", properties=(("location", "/new"),))
+        altered = make_dataset("/ice/db/t", table="db.t", lifecycle="ALTER")
+        program.log(program.run([], [altered], node="alter_table"), statement=statement)
+        program.run([table], ["/out"])
+        assert [one.dataset.name for one in program.lineage().inputs] == ["/in"]
+
+    def test_drop_of_a_database_drops_no_table_that_failed_or_is_in_another_catalog(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        for catalog, types in (
+            ("ice", ("START", "COMPLETE")),
+            ("de", ("START", "COMPLETE")),
+            ("ice", ("START", "FAIL")),
+        ):
+            name = f"{catalog}{len(types[1])}"
+            table = make_dataset(f"/{catalog}/db/{name}", table=f"db.{name}", lifecycle="CREATE")
+            table["facets"]["catalog"] = {"framework": "iceberg", "type": "hadoop", "name": catalog}
+            run_id = program.run([], [table], types=types, node="create_table")
+            program.log(run_id, statement=CatalogStatement("CREATE", "TABLE", f"{catalog}.db.{name}"))
+        program.log(statement=CatalogStatement("DROP", "DATABASE", "ice.db", is_cascading=True))
+        assert told(program.lineage())[2:] == [("DROP", "TABLE", "db.ice8"), ("DROP", "DATABASE", "db")]
+
+    def test_drop_of_a_database_drops_a_table_that_commands_alone_name(self, program: Any) -> None:
+        program.log(statement=CatalogStatement("CREATE", "TABLE", "spark_catalog.db.t"))
+        program.log(statement=CatalogStatement("DROP", "DATABASE", "db", is_cascading=True))
+        assert told(program.lineage())[1:] == [("DROP", "TABLE", "db.t"), ("DROP", "DATABASE", "db")]
 
     def test_what_gives_out_the_result_of_a_command_changes_nothing_again(
         self, program: Any, make_dataset: Any

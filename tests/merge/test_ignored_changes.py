@@ -58,6 +58,9 @@ def dropped(make_dataset: Any) -> Any:
         ("CREATE", None, True, None),
         ("CREATE", None, None, None),
         ("CREATE", None, False, False),
+        # ADD IF NOT EXISTS PARTITION.
+        ("ALTER", None, True, None),
+        ("ALTER", None, False, False),
         ("DROP", True, True, False),
         ("DROP", False, True, True),
         ("DROP", False, None, True),

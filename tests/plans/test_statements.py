@@ -226,7 +226,14 @@ WIDE = "HashMap(a -> 1, b -> 2, c -> 3, d -> 4, e -> 5)"
 )
 def test_partitions_that_a_command_changes_are_named(name, arguments, expected) -> None:
     statement = statement_of(f"AlterTable{name}Command", f"`spark_catalog`.`d`.`t`, {arguments}")
-    assert statement == CatalogStatement("ALTER", "TABLE", "spark_catalog.d.t", partitions=tuple(expected))
+    assert statement == CatalogStatement(
+        "ALTER",
+        "TABLE",
+        "spark_catalog.d.t",
+        partitions=tuple(expected),
+        # IF [NOT] EXISTS.
+        is_conditional="], true" in arguments,
+    )
 
 
 @pytest.mark.parametrize(("flags", "repair"), [("true, false", "ADD"), ("false, true", "DROP"), ("true, true", "SYNC")])

@@ -65,3 +65,52 @@ def test_table_that_may_have_been_missing_has_no_path(is_log_alone: bool) -> Non
         ("spark_catalog", "shop.missing", False),
         ("spark_catalog", "default.missing", False),
     ]
+
+
+# Change, name, where the listener's event has it, where a log alone has it, whether it is certain, and ignored.
+PLACES: list[tuple[str, str, str, str, bool, bool | None]] = [
+    ("DROP", "old.apart", "old.apart", "old.apart", True, False),
+    ("DROP", "old.plain", "old.plain", "old.plain", True, False),
+    ("CREATE", "shop", "shop", "shop", True, False),
+    ("CREATE", "shop.made", "{home}/warehouse/shop.db/made", "{home}/warehouse/shop.db/made", True, False),
+    ("CREATE", "shop.placed", "shop.placed", "shop.placed", True, False),
+    ("DROP", "shop.made", "{home}/warehouse/shop.db/made", "{home}/warehouse/shop.db/made", True, False),
+    ("DROP", "shop.placed", "shop.placed", "shop.placed", True, False),
+    ("DROP", "shop", "shop", "shop", True, False),
+    ("CREATE", "default.apart", "default.apart", "default.apart", True, False),
+    ("DROP", "default.apart", "default.apart", "default.apart", True, False),
+    ("CREATE", "default.filled", "{home}/filled", "{home}/filled", True, False),
+    ("DROP", "default.filled", "{home}/filled", "{home}/filled", True, False),
+    ("CREATE", "default.moved", "{home}/warehouse/moved", "default.moved", True, False),
+    ("ALTER", "default.moved", "{home}/moved", "default.moved", True, False),
+    ("DROP", "default.moved", "{home}/moved", "default.moved", True, False),
+    ("CREATE", "default.moved", "{home}/warehouse/moved", "default.moved", True, False),
+    ("ALTER", "default.moved", "{home}/again", "default.moved", True, False),
+    ("DROP", "default.moved", "{home}/again", "default.moved", True, False),
+    ("CREATE", "default.days", "{home}/warehouse/days", "default.days", True, False),
+    # A comment, a column, a partition.
+    *[("ALTER", "default.days", "{home}/warehouse/days", "default.days", True, False)] * 3,
+    # ADD IF NOT EXISTS and DROP IF EXISTS of a partition.
+    *[("ALTER", "default.days", "{home}/warehouse/days", "default.days", False, None)] * 2,
+    ("ALTER", "default.days", "{home}/warehouse/days", "default.days", True, False),
+    ("ALTER", "default.days", "{home}/warehouse/days", "default.days", False, None),
+    ("CREATE", "default.copied", "{home}/warehouse/copied", "default.copied", True, False),
+    ("CREATE", "default.copied", "{home}/warehouse/copied", "default.copied", False, True),
+    ("CREATE", "passing", "passing", "passing", True, False),
+    ("DROP", "passing", "passing", "passing", True, False),
+    ("DROP", "passing", "passing", "passing", False, True),
+]
+
+
+@pytest.mark.parametrize("is_log_alone", [False, True])
+def test_no_place_and_no_drop_is_made_up(is_log_alone: bool) -> None:
+    application, event = merged_recording("catalog_places", "4.2", is_log_alone=is_log_alone)
+    changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
+    assert [
+        (one["change"], one["objectName"], one["namespace"], one["name"], one["isCertain"], one.get("isIgnored"))
+        for one in changes
+    ] == [
+        (change, name, "file" if "/" in place else "spark_catalog", place, certain, ignored)
+        for change, name, listened, logged, certain, ignored in PLACES
+        for place in [(logged if is_log_alone else listened).format(home=application.work)]
+    ]

@@ -82,8 +82,10 @@ class Bindings:
         self._by_name.update(dict.fromkeys(observed.names, entity))
 
     def declare(self, statement: CatalogStatement | None, entity: Entity) -> None:
-        """Note what table a command made, if it made one."""
-        if statement is not None and statement.object_type == "TABLE" and statement.change in {"CREATE", "OVERWRITE"}:
+        """Note what table a command made or moved, if it did."""
+        if statement is None or statement.object_type != "TABLE":
+            return
+        if statement.change in {"CREATE", "OVERWRITE"} or new_location(statement):
             self._by_command[_short(statement.name)] = entity
 
     def change_columns(self, statement: CatalogStatement) -> None:
@@ -129,13 +131,15 @@ class Bindings:
                     one.name == name and below.startswith(f"{one.namespace.rstrip('/')}/") for name, below in folders
                 )
             ]
-        # The tables of a database with a place of its own have no symlinks but in their DROP.
-        return self._known(names or [place_of(observed)])
+        if not names and self._moved.isdisjoint(link.dataset for link in links):
+            # The tables of a database with a place of its own have no symlinks but in their DROP.
+            names = [place_of(observed)]
+        return self._known(names)
 
     def table(self, name: str) -> Entity | None:
         """Return the table that a command names, perhaps without its database; Spark's catalogs ignore case."""
         if path := _PATH_TABLE.fullmatch(name):
-            return next((entity for known, entity in self._by_name.items() if _is_at(known, path["path"])), None)
+            return next((entity for known, entity in self._by_name.items() if is_at(known, path["path"])), None)
         wanted = _short(name)
         if (declared := self._by_command.get(wanted)) is not None and not declared.current.is_dropped:
             return declared.current
@@ -150,10 +154,18 @@ class Bindings:
         alone = [] if is_path_namespace(observed.dataset.namespace) else [observed.dataset]
         return any(entity.is_seen for entity in self._known([link.dataset for link in observed.tables] or alone))
 
-    def in_database(self, database: str) -> list[Entity]:
-        """Return the tables of a database that the task knows of."""
-        inside = [(name, entity) for name, entity in self._by_name.items() if name.name.rpartition(".")[0] == database]
-        return self._known(name for name, entity in inside if name in [one.dataset for one in tables(entity.symlinks)])
+    def in_database(self, database: DatasetName) -> list[Entity]:
+        """Return the tables of a database, by its name in its catalog, that the task has read or written."""
+        return [
+            entity
+            for entity in dict.fromkeys(self._by_name.values())
+            if entity.is_seen
+            and _catalog_of(entity.described.catalog) in {None, database.namespace}
+            and any(
+                link.dataset in self._by_name and link.name.rpartition(".")[0] == database.name
+                for link in tables(entity.symlinks)
+            )
+        ]
 
     def _known(self, names: Iterable[DatasetName]) -> list[Entity]:
         return list(dict.fromkeys(entity for name in names if (entity := self._by_name.get(name))))
@@ -176,7 +188,13 @@ def is_external(table: Entity) -> bool:
     return not is_in_database and above.isdisjoint(folders)
 
 
-def _is_at(name: DatasetName, path: str) -> bool:
+def new_location(statement: CatalogStatement) -> str:
+    """Return the place that a command gives a table, empty where it gives none."""
+    is_of_table = (statement.change, statement.object_type) == ("ALTER", "TABLE")
+    return dict(statement.properties).get("location", "") if is_of_table else ""
+
+
+def is_at(name: DatasetName, path: str) -> bool:
     """Whether a dataset is at a path as a command has it, whatever its scheme (``s3a``)."""
     _, _, store = name.namespace.partition("://")
     here = f"{store}/{name.name.strip('/')}"
@@ -238,16 +256,11 @@ class CatalogJournal:
         is_added = change == "CREATE" and how.is_appending and not is_inner_right
         if change is None or not name or is_added or (is_inner_right and entity.last_lifecycle != "OVERWRITE"):
             return
-        location = dict(said.properties).get("location", "") if change == "ALTER" else ""
-        same = [one for one in self.changes if one.name == name and one.time >= utc(run.first)]
-        if location and same and not _is_at(write.dataset, location):
-            # The listener names the table by its former place, too.
-            return
         if is_repeated and (entity.read is not None or entity.first_written < run.first):
             change = "OVERWRITE"
-        if is_repeated or location:
+        if is_repeated:
             # What the command's inner run did to the table is part of its creation.
-            self.changes = [one for one in self.changes if one not in same]
+            self.changes = [one for one in self.changes if one.name != name or one.time < utc(run.first)]
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":
             changes = (column_changes(former, write.schema) for former in (entity.known_schema, write.former))
@@ -293,6 +306,7 @@ class CatalogJournal:
     ) -> None:
         """Keep a CREATE TABLE IF NOT EXISTS that made nothing; ``is_there`` is None if only its files may have been."""
         name = _catalog_name(entity, write.dataset) or _split_name("TABLE", statement.name)[1]
+        is_there = is_there or self.presence("TABLE", _object_name("TABLE", statement.name)) or None
         what: _What = ("CREATE", "TABLE", write.dataset, name)
         self._keep(what, run, statement, write.catalog, schema=write.schema, is_certain=False, is_ignored=is_there)
         self._learn("TABLE", _names(write.dataset, statement), is_there=True)
@@ -316,6 +330,8 @@ class CatalogJournal:
                 if one.change == "DROP":
                     return
                 self.changes[index] = structs.replace(one, dataset=observed.dataset.whole)
+                if one.change == "ALTER" and "location" in dict(one.properties):
+                    return
 
     def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
         """Keep a RENAME; the entity still has its former name."""
@@ -348,16 +364,16 @@ class CatalogJournal:
         is_seen = any(entity.is_seen for entity in found)
         was_there = is_seen or (is_qualified and of(object_type, named)) or of(object_type, known)
         last = next((entity for entity in found if entity.name == place), None)
-        is_certain = bool(found) or is_view or said.is_conditional is False
+        ignored = is_ignored("DROP", is_there=was_there, is_conditional=said.is_conditional)
         self._keep(
-            # Where a table that may have been missing would have been is no place of it.
-            ("DROP", object_type, known if is_certain or not is_path_namespace(place.namespace) else missing, name),
+            # The listener names a path by the folder of the database alone, wherever the table was.
+            ("DROP", object_type, known if found or not is_path_namespace(known.namespace) else missing, name),
             run,
             said,
             dropped.catalog or (last.described.catalog if last is not None else None),
             schema=last.known_schema if last is not None else (),
-            is_certain=is_certain,
-            is_ignored=is_ignored("DROP", is_there=was_there, is_conditional=said.is_conditional),
+            is_certain=bool(found) or is_view or ignored is False,
+            is_ignored=ignored,
         )
         self._learn(object_type, {named, known}.union(*(entity.names for entity in found)), is_there=False)
 
@@ -374,20 +390,22 @@ class CatalogJournal:
         known = _object_name(object_type, statement.name)
         dropped: list[Entity] = []
         if object_type == "DATABASE" and change == "DROP" and statement.is_cascading:
-            dropped = bindings.in_database(known.name)
+            dropped = bindings.in_database(known)
             for entity in dropped:
                 self.drop(run, Observed(entity.name, symlinks=frozenset(entity.symlinks)), [entity], None)
-            self._drop_views(run, known)
+            self._drop_inside(run, known)
         renamed = _object_name(object_type, statement.new_name, known.namespace) if statement.new_name else known
         is_there = self.presence(object_type, known)
         if is_there is None and object_type == "DATABASE" and known.namespace == _SESSION_CATALOG:
             # A database is there where the task has seen a table of it.
-            is_there = any(table.is_seen for table in bindings.in_database(known.name)) or None
+            is_there = bool(bindings.in_database(known)) or None
         is_replaced: bool | None = any(one.object_type == "VIEW" and one.name == known.name for one in self.changes)
         if object_type == "TABLE":
             is_replaced = is_there if table is None or not table.is_seen else True
         # OR REPLACE of a view that the task never saw makes it, as far as anybody knows.
         is_new = change == "OVERWRITE" and is_replaced is False
+        ignored = is_ignored(change, is_there=is_there, is_conditional=statement.is_conditional)
+        is_known = is_replaced is not None if change == "OVERWRITE" else ignored is False
         self._keep(
             ("CREATE" if is_new else change, object_type, renamed, renamed.name),
             run,
@@ -396,8 +414,8 @@ class CatalogJournal:
             columns=statement.columns,
             properties=statement.properties,
             partitioned_by=statement.partitioned_by,
-            is_certain=not statement.is_conditional or (change == "OVERWRITE" and is_replaced is not None),
-            is_ignored=is_ignored(change, is_there=is_there, is_conditional=statement.is_conditional),
+            is_certain=not statement.is_conditional or is_known,
+            is_ignored=ignored,
         )
         self._learn(object_type, [known], is_there=False)
         self._learn(object_type, [renamed], is_there=change != "DROP")
@@ -435,26 +453,30 @@ class CatalogJournal:
                 self.changes[index] = structs.replace(one, partitioned_by=one.partitioned_by or columns)
                 return
 
-    def _drop_views(self, run: RunState, database: DatasetName) -> None:
-        """Keep that the views of a database go with it, as far as the task knows them."""
-        for view in dict.fromkeys(one.dataset for one in self.changes):
-            is_inside = view.name.casefold().startswith(f"{database.name.casefold()}.")
-            if is_inside and view.namespace == database.namespace and self.presence("VIEW", view):
-                self._keep(("DROP", "VIEW", view, view.name), run)
-                self._learn("VIEW", [view], is_there=False)
+    def _drop_inside(self, run: RunState, database: DatasetName) -> None:
+        """Keep that views, and tables of which only commands know, go with their database."""
+        for object_type, name in dict.fromkeys((one.object_type, one.dataset) for one in self.changes):
+            is_inside = name.name.casefold().startswith(f"{database.name.casefold()}.")
+            if is_inside and name.namespace == database.namespace and self.presence(object_type, name):
+                self._keep(("DROP", object_type, name, name.name), run)
+                self._learn(object_type, [name], is_there=False)
 
 
 def _is_certain(change: ChangeType, said: CatalogStatement, how: WriteRun) -> bool:
     if change == "OVERWRITE":
         return how.is_replacing is not None
-    return change != "CREATE" or how.is_replacing is False or not said.is_conditional
+    is_decided = change not in {"CREATE", "ALTER"} or (change == "CREATE" and how.is_replacing is False)
+    return is_decided or not said.is_conditional
 
 
 def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: bool | None) -> bool | None:
-    """Whether a CREATE or DROP that succeeded was passed over because of its IF [NOT] EXISTS; None: unknown.
+    """Whether a command that succeeded was passed over because of its IF [NOT] EXISTS; None: unknown.
 
-    ``is_there`` says whether it was there before, ``is_conditional`` whether it had such a condition; None: not known.
+    ``is_there`` says whether what a CREATE or DROP is about was there before, ``is_conditional`` whether the command
+    had such a condition; None: not known. Of the partitions or properties of an ALTER nobody knows which were there.
     """
+    if change == "ALTER" and is_conditional:
+        return None
     if change not in {"CREATE", "DROP"} or is_conditional is False:
         return False
     if is_there is None:
@@ -485,9 +507,14 @@ def _object_name(object_type: ObjectType, name: str, catalog: str = _SESSION_CAT
 
 def _in_catalog(table: Observed, name: str) -> DatasetName:
     """Return a table by its name in its catalog."""
-    catalog = table.catalog
-    named = catalog.name if catalog is not None and catalog.framework != _HIVE else _SESSION_CATALOG
-    return _object_name("TABLE", name, named)
+    return _object_name("TABLE", name, _catalog_of(table.catalog) or _SESSION_CATALOG)
+
+
+def _catalog_of(catalog: Catalog | None) -> str | None:
+    """Return Spark's name for a catalog that the listener describes, if it does."""
+    if catalog is None:
+        return None
+    return _SESSION_CATALOG if catalog.framework == _HIVE else catalog.name
 
 
 def _folded(object_type: ObjectType, name: DatasetName) -> DatasetName:

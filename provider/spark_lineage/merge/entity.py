@@ -123,7 +123,7 @@ _NOTHING = Observed(DatasetName("", ""))
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
     *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows"),
-    *("is_made", "is_placed", "is_moved", "is_of_catalog"),
+    *("is_made", "is_placed", "is_moved", "is_managed", "is_of_catalog"),
     *("lifecycle", "attempt", "attempt_error", "has_others_versions", "has_unknown_rest", "_is_added_to"),
     *("subscription", "partition_keys"),
 )
@@ -189,6 +189,8 @@ class Entity:
     is_made: bool = False
     is_placed: bool = False
     is_moved: bool = False
+    # Whether a DROP takes away what is in it, though it lies apart from its catalog's folders.
+    is_managed: bool = False
     is_of_catalog: bool = False
     is_observed: bool = False
     is_own: bool = False

@@ -9,7 +9,15 @@ from itertools import chain
 
 from msgspec import structs
 
-from spark_lineage.merge.catalog import Bindings, CatalogJournal, is_external, place_of, under_new_name
+from spark_lineage.merge.catalog import (
+    Bindings,
+    CatalogJournal,
+    is_at,
+    is_external,
+    new_location,
+    place_of,
+    under_new_name,
+)
 from spark_lineage.merge.correction import LEAVING, with_columns_left, written_partition
 from spark_lineage.merge.entity import Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
@@ -122,6 +130,8 @@ class Timeline:
         is_of_view = statement is not None and statement.object_type == "VIEW"
         content = self._evidence.content(run_id)
         outputs = () if is_of_view or RESULT in content.job_name else content.outputs
+        if is_effective and statement is not None and (location := new_location(statement)):
+            outputs = self._at_new_place(outputs, statement, location)
         written = []
         for write in outputs:
             if "DROP" in write.lifecycles:
@@ -149,13 +159,32 @@ class Timeline:
         inputs, _ = self.touched.get(run_id, ([], []))
         self.touched[run_id] = (inputs, written)
 
+    def _at_new_place(
+        self, outputs: tuple[Observed, ...], statement: CatalogStatement, location: str
+    ) -> tuple[Observed, ...]:
+        """Return the outputs of a command that moves a table; what was there before stays in its directory.
+
+        The listener names the former place, too.
+        """
+        former = self._bindings.table(statement.name)
+        moved = tuple(one for one in outputs if is_at(one.dataset, location))
+        if outputs and not moved:
+            # What a table of Iceberg has stays where it is.
+            return outputs
+        if former is not None:
+            is_managed = former.is_managed or not is_external(former)
+            self._bindings.unname(former, is_moved=True)
+            for one in moved:
+                self._bindings.find(one).is_managed = is_managed
+        return moved
+
     def _command(self, run_id: str, outcome: RunOutcome, statement: CatalogStatement) -> list[Entity]:
         """Do what a command says of itself where its run names no output, and return what it wrote."""
         table = self._bindings.table(statement.name) if statement.object_type == "TABLE" else None
         if table is not None and statement.change == "RENAME":
             # It had another name again, or had gone, when the listener looked it up.
             return [self._rename(run_id, under_new_name(table, statement.new_name), table.name)]
-        if table is not None and statement.change == "ALTER" and not is_move(statement):
+        if table is not None and statement.change == "ALTER":
             altered = Observed(table.name, lifecycles=frozenset({"ALTER"}))
             return [self._write_one(run_id, outcome, altered)]
         if table is not None and statement.change == "TRUNCATE":
@@ -165,9 +194,6 @@ class Timeline:
         self._forget(self.journal.command(self._evidence.runs[run_id], statement, self._bindings))
         if table is None and statement.columns:
             self._bindings.change_columns(statement)
-        if table is not None and is_move(statement):
-            # What was there before stays in its directory.
-            self._bindings.unname(table, is_moved=True)
         return []
 
     def _write_one(self, run_id: str, outcome: RunOutcome, write: Observed) -> Entity:
@@ -210,7 +236,7 @@ class Timeline:
         entity.is_made = entity.is_made or is_placed or self.journal.has_made(write)
         entity.is_placed |= entity.is_made and is_external(entity)
         if "ALTER" in write.lifecycles and statement is not None:
-            entity.is_moved |= is_move(statement)
+            entity.is_moved |= bool(new_location(statement))
             write = _altered(write, entity, statement)
         if not unconfirmed and is_ddl and entity.is_seen:
             self._find_there(run_id, write, entity, is_table=is_table)
@@ -257,6 +283,7 @@ class Timeline:
         run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
         if statement is not None and not statement.is_conditional:
             self.journal.command(run, statement, self._bindings)
+            self.journal.locate(write)
         elif statement is not None and not entity.is_within(run):
             self.journal.found(run, write, entity, statement, is_there=is_table or None)
 
@@ -312,7 +339,7 @@ class Timeline:
     def _forget(self, entities: Iterable[Entity], place: DatasetName | None = None) -> None:
         """Drop tables; ``place`` is where the listener says that one was, by the folder of its database."""
         for entity in entities:
-            if place in entity.names or not is_external(entity):
+            if entity.is_managed or place in entity.names or not is_external(entity):
                 self._bindings.undeclare(entity)
                 self._bindings.forget(entity)
                 entity.is_dropped = True
@@ -354,11 +381,6 @@ def _by_path(inputs: tuple[Observed, ...], sources: Collection[DatasetName]) -> 
         inside = [] if is_source else sorted(within)
         found += [structs.replace(read, dataset=name, statistics=None) for name in inside] or [read]
     return tuple(found)
-
-
-def is_move(statement: CatalogStatement) -> bool:
-    """Whether a command gives a table another place."""
-    return statement.change == "ALTER" and "location" in dict(statement.properties)
 
 
 def _altered(write: Observed, entity: Entity, statement: CatalogStatement) -> Observed:

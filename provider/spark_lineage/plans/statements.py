@@ -342,11 +342,12 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
 
 
 def _change_partitions(parts: list[str]) -> CatalogStatement:
-    """``name, [(Map(day -> 1),None), …], …`` to add, ``name, [Map(day -> 1), …], …`` to drop them."""
+    """``name, [(Map(day -> 1),None), …], IF NOT EXISTS`` or ``name, [Map(day -> 1), …], IF EXISTS, …`` to drop them."""
     added = parts[1].startswith("[(")
     found = _partitions(parts[1])
     changes = [PartitionChange(None if added else at, at if added else None, place) for at, place in found]
-    return CatalogStatement("ALTER", "TABLE", _table(parts), partitions=tuple(changes))
+    is_conditional = parts[2:3] == [_TRUE]
+    return CatalogStatement("ALTER", "TABLE", _table(parts), partitions=tuple(changes), is_conditional=is_conditional)
 
 
 def _rename_partition(parts: list[str]) -> CatalogStatement:
@@ -366,7 +367,9 @@ def _set_location(parts: list[str]) -> CatalogStatement:
 def _unset_properties(parts: list[str]) -> CatalogStatement:
     """``name, [a, b], IF EXISTS, is a view``."""
     keys = tuple(parts[1].strip("[]").split(", "))
-    return CatalogStatement("ALTER", "VIEW" if parts[3] == _TRUE else "TABLE", _table(parts), unset_properties=keys)
+    object_type: ObjectType = "VIEW" if parts[3] == _TRUE else "TABLE"
+    is_conditional = parts[2] == _TRUE
+    return CatalogStatement("ALTER", object_type, _table(parts), unset_properties=keys, is_conditional=is_conditional)
 
 
 def _repair(parts: list[str]) -> CatalogStatement:
