@@ -578,6 +578,29 @@ class TestCommands:
         program.run([table], ["/out"])
         assert [one.dataset.name for one in program.lineage().inputs] == ["/in"]
 
+    def test_table_of_a_database_is_renamed_by_a_command_that_the_listener_leaves_out(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        table = make_dataset("shop.S.made", rows=1, lifecycle="CREATE") | {"namespace": "postgres://h:5432"}
+        run_id = program.run(["/in"], [table], node="create_table_as_select")
+        program.log(run_id, statement=CatalogStatement("CREATE", "TABLE", "pg.S.made"))
+        program.log(statement=CatalogStatement("RENAME", "TABLE", "pg.S.made", new_name="S.Named"))
+        lineage = program.lineage()
+        assert [(one.change, one.name, one.previous_name) for one in lineage.catalog_changes][1:] == [
+            ("RENAME", "S.Named", "S.made")
+        ]
+        assert [one.dataset for one in lineage.outputs] == [DatasetName("postgres://h:5432", "shop.S.Named")]
+
+    def test_column_with_a_dot_in_its_name_is_no_field_where_the_table_is_known(self, program: Any) -> None:
+        schema = (SchemaField("c.d", "string"), SchemaField("at", "struct"))
+        program.log(statement=CatalogStatement("CREATE", "TABLE", "jd.S.t", schema=schema))
+        renamed = (("c.d", "c.e"), ("at.x", "at.lon"))
+        columns = tuple(ColumnChange(SchemaField(old), SchemaField(new)) for old, new in renamed)
+        program.log(statement=CatalogStatement("ALTER", "TABLE", "jd.S.t", columns=columns))
+        created, altered = program.lineage().catalog_changes
+        assert created.schema == schema
+        assert [one.new.name for one in altered.columns if one.new] == ["e", "at.lon"]
+
     def test_drop_of_a_database_drops_no_table_that_failed_or_is_in_another_catalog(
         self, program: Any, make_dataset: Any
     ) -> None:

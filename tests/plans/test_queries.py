@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import IDENTITY
+from spark_lineage.merge.lineage import IDENTITY, SchemaField
 from spark_lineage.merge.observed import LINES, Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.content import read_plan, with_edges
@@ -222,7 +222,13 @@ def test_an_overwrite_of_the_partitions_that_the_data_has_writes_the_columns_of_
         ("3.5", "iceberg identifier", CatalogStatement("ALTER", "TABLE", "d.t")),
         ("3.5", "delta convert", None),
         ("4.2", "delta convert", None),
-        ("4.2", "delta replace table", CatalogStatement("OVERWRITE", "TABLE", "default.rt", is_conditional=True)),
+        (
+            "4.2",
+            "delta replace table",
+            CatalogStatement(
+                "OVERWRITE", "TABLE", "default.rt", is_conditional=True, schema=(SchemaField("a", "integer"),)
+            ),
+        ),
     ],
 )
 def test_what_a_command_does_to_the_catalog(release, name, expected) -> None:

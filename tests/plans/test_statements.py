@@ -74,7 +74,13 @@ CASES = {
     # CREATE TABLE d1.like1 LIKE d1.t2
     19: CatalogStatement("CREATE", "TABLE", "spark_catalog.d1.like1"),
     # CREATE TABLE d1.del (id INT, v STRING) USING delta TBLPROPERTIES ('delta.columnMapping.mode'='name')
-    20: CatalogStatement("CREATE", "TABLE", DEL, properties=(("delta.columnMapping.mode", "name"),)),
+    20: CatalogStatement(
+        "CREATE",
+        "TABLE",
+        DEL,
+        properties=(("delta.columnMapping.mode", "name"),),
+        schema=(SchemaField("id", "integer"), SchemaField("v", "string")),
+    ),
     # ALTER TABLE d1.del ADD COLUMN (n STRING), RENAME COLUMN v TO vv, DROP COLUMN n
     22: CatalogStatement("ALTER", "TABLE", DEL, columns=(ColumnChange(None, SchemaField("n", "string")),)),
     23: CatalogStatement("ALTER", "TABLE", DEL, columns=(ColumnChange(SchemaField("v"), SchemaField("vv")),)),
@@ -114,10 +120,44 @@ def test_a_catalog_has_the_name_under_which_its_class_alone_was_configured(catal
     assert dropped == CatalogStatement("DROP", "TABLE", expected)
 
 
-def test_a_column_of_another_type() -> None:
-    statement = statement_of("AlterTable", "x.DeltaCatalog@1f, d.t, [ALTER COLUMN id TYPE BIGINT], f")
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ("ALTER COLUMN id TYPE BIGINT", [("id", "id", "bigint")]),
+        ("ALTER COLUMN the id COMMENT, ALTER COLUMN b AFTER a, c", [("the id", "the id", None), ("b", "b", None)]),
+        ("ALTER COLUMN a SET NOT NULL, ALTER COLUMN b FIRST", [("a", "a", None), ("b", "b", None)]),
+        ("ALTER COLUMN a SET DEFAULT 1, 2, ALTER COLUMN b DROP DEFAULT", [("a", "a", None), ("b", "b", None)]),
+        ("RENAME COLUMN at.x TO lon", [("at.x", "at.lon", None)]),
+        ("ADD COLUMN at.z STRUCT<Zip: INT, b: STRING>", [(None, "at.z", "struct<Zip: INT, b: STRING>")]),
+    ],
+)
+def test_altered_columns_have_their_names_and_types(changes, expected) -> None:
+    statement = statement_of("AlterTable", f"x.DeltaCatalog@1f, d.t, [{changes}], f")
     assert statement is not None
-    assert statement.columns == (ColumnChange(SchemaField("id"), SchemaField("id", "bigint")),)
+    assert statement.columns == tuple(
+        ColumnChange(SchemaField(old) if old else None, SchemaField(new, kind)) for old, new, kind in expected
+    )
+
+
+def test_removed_properties_have_their_keys() -> None:
+    statement = statement_of("AlterTable", "x.DeltaCatalog@1f, d.t, [REMOVE PROPERTY a b, REMOVE PROPERTY c], f")
+    assert statement == CatalogStatement("ALTER", "TABLE", "d.t", unset_properties=("a b", "c"))
+
+
+def test_column_of_spark_that_is_changed_has_its_name_and_type() -> None:
+    field = "StructField(a, b,StructType(StructField(x,IntegerType,true)),true)"
+    statement = statement_of("AlterTableChangeColumnCommand", f"`spark_catalog`.`d`.`t`, a, b, {field}")
+    changed = SchemaField("a, b", "struct", fields=(SchemaField("x", "integer"),))
+    assert statement == CatalogStatement(
+        "ALTER", "TABLE", "spark_catalog.d.t", columns=(ColumnChange(SchemaField("a, b"), changed),)
+    )
+
+
+@pytest.mark.parametrize(("new_name", "expected"), [("`S 1`.u", "S 1.u"), ("u", "the db.S 1.u")])
+def test_table_that_any_catalog_renames_has_both_names(new_name, expected) -> None:
+    catalog = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
+    statement = statement_of("RenameTable", f"{catalog}@1f, `S 1`.t, {new_name}, f, g", **{"the db": catalog})
+    assert statement == CatalogStatement("RENAME", "TABLE", "the db.S 1.t", new_name=expected)
 
 
 @pytest.mark.parametrize("new", ["total", "where is it", "a, b"])
@@ -372,8 +412,14 @@ LAMBDA = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$$La
 def test_create_table_tells_its_partitions_its_comment_and_its_properties(
     name, arguments, partitioned_by, properties
 ) -> None:
+    fields = (SchemaField("id", "integer"), SchemaField("at", "timestamp"))
     assert statement_of(name, f"{ICEBERG}@69457af9, db.t, {arguments}", ice=ICEBERG) == CatalogStatement(
-        "CREATE", "TABLE", "ice.db.t", properties=properties, partitioned_by=partitioned_by
+        "CREATE",
+        "TABLE",
+        "ice.db.t",
+        properties=properties,
+        partitioned_by=partitioned_by,
+        schema=fields[: arguments.count("ColumnImpl(")],
     )
 
 
@@ -383,8 +429,26 @@ def test_replace_table_tells_them_too(query) -> None:
     name = "AtomicReplaceTable" if query == COLUMNS else "AtomicReplaceTableAsSelect"
     arguments = f"{ICEBERG}@69457af9, db.t, {parts[0]}, {parts[1]}, {SPEC}, true, {LAMBDA}"
     assert statement_of(name, arguments, ice=ICEBERG) == CatalogStatement(
-        "OVERWRITE", "TABLE", "ice.db.t", properties=PROPERTIES, is_conditional=True, partitioned_by=("id",)
+        "OVERWRITE",
+        "TABLE",
+        "ice.db.t",
+        properties=PROPERTIES,
+        is_conditional=True,
+        partitioned_by=("id",),
+        schema=(SchemaField("id", "integer"), SchemaField("at", "timestamp")) if query == COLUMNS else (),
     )
+
+
+def test_columns_of_a_created_table_have_their_names_and_types() -> None:
+    described = (
+        "[ColumnImpl(a b,IntegerType,true,null,null,null,null,null,null), "
+        "ColumnImpl(c.d,MapType(StringType,ArrayType(DecimalType(5,2),true),true),false,x, y,null,null,null,null,null)]"
+    )
+    statement = statement_of("CreateTable", f"x.JDBCTableCatalog@1f, `S 1`.t, {described}, {BARE}, false")
+    element = SchemaField("_element", "decimal(5,2)")
+    entries = (SchemaField("key", "string"), SchemaField("value", "array", fields=(element,)))
+    assert statement is not None
+    assert statement.schema == (SchemaField("a b", "integer"), SchemaField("c.d", "map", fields=entries))
 
 
 @pytest.mark.parametrize("last", ["]", "], x.DataSourceV2Strategy$$Lambda$2893/0x0f@1f"])

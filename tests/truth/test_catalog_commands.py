@@ -114,3 +114,99 @@ def test_no_place_and_no_drop_is_made_up(is_log_alone: bool) -> None:
         for change, name, listened, logged, certain, ignored in PLACES
         for place in [(logged if is_log_alone else listened).format(home=application.work)]
     ]
+
+
+NUMBER = {"name": "number"}
+PLAIN: list[tuple[str, str, dict[str, Any]]] = [
+    ("ALTER", "shop.plain", {"properties": {"team": "sales", "tier": "1"}}),
+    ("ALTER", "shop.plain", {"unsetProperties": ["team", "tier"]}),
+    # Spark logs no comment of a column, and no place.
+    ("ALTER", "shop.plain", {"columns": [{"old": {"name": "id"}, "new": {"name": "id"}}]}),
+    (
+        "ALTER",
+        "shop.plain",
+        {
+            "columns": [
+                {"new": {"name": "at.z", "type": "int"}},
+                {"new": {"name": "part", "type": "struct<a: INT, b: STRING>"}},
+            ]
+        },
+    ),
+    ("ALTER", "shop.plain", {"columns": [{"old": {"name": "at.x"}, "new": {"name": "at.lon"}}]}),
+    ("ALTER", "shop.plain", {"columns": [{"old": {"name": "id"}, "new": NUMBER}]}),
+    ("ALTER", "shop.plain", {"columns": [{"old": NUMBER, "new": NUMBER}]}),
+    ("ALTER", "shop.plain", {"columns": [{"old": {"name": "at.y"}}]}),
+    ("ALTER", "shop.plain", {"columns": [{"old": {"name": "part"}}]}),
+    # DROP COLUMN IF EXISTS of a missing one.
+    ("ALTER", "shop.plain", {}),
+    ("ALTER", "shop.plain", {"unsetProperties": ["team"]}),
+]
+
+
+def content_of(job: str, *, is_log_alone: bool) -> list[tuple[str, str, dict[str, Any]]]:
+    _, event = merged_recording(job, "4.2", is_log_alone=is_log_alone)
+    changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
+    keys = (*CONTENT, "previousObjectName")
+    return [(one["change"], one["objectName"], {key: one[key] for key in keys if key in one}) for one in changes]
+
+
+@pytest.mark.parametrize("is_log_alone", [False, True])
+def test_changes_of_a_delta_table_have_their_content(is_log_alone: bool) -> None:
+    changes = content_of("delta_changes", is_log_alone=is_log_alone)
+    assert changes == [
+        ("CREATE", "shop", {}),
+        ("CREATE", "shop.a", {}),
+        ("RENAME", "shop.b", {"previousObjectName": "shop.a"}),
+        ("CREATE", "shop.gone", {}),
+        ("RENAME", "shop.away", {"previousObjectName": "shop.gone"}),
+        ("DROP", "shop.away", {}),
+        ("CREATE", "shop.apart", {}),
+        ("RENAME", "shop.elsewhere", {"previousObjectName": "shop.apart"}),
+        ("DROP", "shop.elsewhere", {}),
+        ("CREATE", "shop.plain", {"properties": {"delta.columnMapping.mode": "name"}}),
+        *PLAIN,
+    ]
+
+
+@pytest.mark.parametrize("is_log_alone", [False, True])
+def test_changes_in_a_database_that_is_a_catalog_have_its_name_and_their_content(is_log_alone: bool) -> None:
+    assert content_of("catalog_of_database", is_log_alone=is_log_alone) == [
+        ("CREATE", "S 1", {}),
+        ("CREATE", "S 1.orders", {}),
+        ("CREATE", "S 1.orders", {}),
+        ("ALTER", "S 1.orders", {"columns": [{"new": {"name": "tax", "type": "int"}}]}),
+        ("ALTER", "S 1.orders", {"columns": [{"old": {"name": "c.d"}, "new": {"name": "e = f"}}]}),
+        ("ALTER", "S 1.orders", {"columns": [{"old": {"name": "tax"}}]}),
+        ("CREATE", "S 1.made", {}),
+        ("RENAME", "S 1.named", {"previousObjectName": "S 1.made"}),
+        ("DROP", "S 1.named", {}),
+        ("DROP", "S 1.named", {}),
+        ("DROP", "S 1.orders", {}),
+        ("DROP", "S 1", {}),
+    ]
+    _, event = merged_recording("catalog_of_database", "4.2", is_log_alone=is_log_alone)
+    changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
+    assert {one["catalog"] for one in changes} == {"the db"}
+    assert [(one["name"], one["type"]) for one in changes[1]["schema"]] == [
+        ("a b", "integer"),
+        ("c.d", "string"),
+        ("price", "decimal(10,2)"),
+        ("at", "timestamp"),
+    ]
+
+
+@pytest.mark.parametrize("is_log_alone", [False, True])
+def test_changed_columns_of_a_table_of_spark_have_their_names_types_and_fields(is_log_alone: bool) -> None:
+    changes = content_of("catalog_places", is_log_alone=is_log_alone)
+    fields = [
+        {"name": "x", "type": "integer"},
+        {
+            "name": "y",
+            "type": "array",
+            "fields": [{"name": "_element", "type": "struct", "fields": [{"name": "z", "type": "string"}]}],
+        },
+    ]
+    assert [each for _, name, content in changes if name == "default.days" for each in content.get("columns", ())] == [
+        {"old": {"name": "id"}, "new": {"name": "id", "type": "integer"}},
+        {"new": {"name": "at", "type": "struct", "fields": fields}},
+    ]

@@ -14,7 +14,7 @@ from msgspec import structs
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import Catalog, CatalogChange, ChangeType, ColumnChange, ObjectType
-from spark_lineage.merge.observed import Observed, column_changes, table_name, tables
+from spark_lineage.merge.observed import Observed, column_changes, of_schema, table_name, tables
 from spark_lineage.merge.state import RunState, utc
 from spark_lineage.naming.identity import DatasetName, directories_above, has_objects, is_path_namespace
 
@@ -221,6 +221,9 @@ def under_new_name(table: Entity, new_name: str) -> Observed:
     # As Spark's catalog writes it; the command may give it without the database.
     new = new_name.rpartition(".")[2].lower()
     place, links = table.name, []
+    if not is_path_namespace(place.namespace):
+        above = place.name.rpartition(".")
+        place = structs.replace(place, name="".join((*above[:2], new_name.rpartition(".")[2])))
     for link in tables(table.symlinks):
         database, _, old = link.name.rpartition(".")
         links.append(structs.replace(link, name=f"{database}.{new}" if database else new))
@@ -264,7 +267,7 @@ class CatalogJournal:
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":
             changes = (column_changes(former, write.schema) for former in (entity.known_schema, write.former))
-            columns = said.columns or next(filter(None, changes), ())
+            columns = of_schema(said.columns, entity.known_schema) or next(filter(None, changes), ())
             entity.change_columns(columns)
         is_new = is_repeated or not write.is_empty or self.presence("TABLE", write.dataset) is False
         self._keep(
@@ -404,6 +407,7 @@ class CatalogJournal:
             is_replaced = is_there if table is None or not table.is_seen else True
         # OR REPLACE of a view that the task never saw makes it, as far as anybody knows.
         is_new = change == "OVERWRITE" and is_replaced is False
+        before = (one.schema for one in reversed(self.changes) if one.dataset == renamed and one.schema)
         ignored = is_ignored(change, is_there=is_there, is_conditional=statement.is_conditional)
         is_known = is_replaced is not None if change == "OVERWRITE" else ignored is False
         self._keep(
@@ -411,7 +415,7 @@ class CatalogJournal:
             run,
             statement,
             previous_name=known.name if statement.new_name else None,
-            columns=statement.columns,
+            columns=of_schema(statement.columns, next(before, ())),
             properties=statement.properties,
             partitioned_by=statement.partitioned_by,
             is_certain=not statement.is_conditional or is_known,
@@ -443,6 +447,8 @@ class CatalogJournal:
             catalog = listened.name
         before = (one.catalog for one in reversed(self.changes) if one.dataset == dataset and one.catalog)
         details["catalog"] = catalog or next(before, "")
+        if not details.get("schema") and details.get("is_ignored") is False:
+            details["schema"] = said.schema
         details |= {each: getattr(said, each) for each in ("unset_properties", "partitions", "repair")}
         self.changes.append(CatalogChange(*what, utc(run.last), **details))
 

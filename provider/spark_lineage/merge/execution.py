@@ -17,6 +17,7 @@ from spark_lineage.merge.lineage import (
     ParentRun,
     PartitionChange,
     Repair,
+    SchemaField,
     Transformation,
 )
 from spark_lineage.merge.observed import Edge, Observed, join, join_fields
@@ -83,8 +84,9 @@ FILES_UNREAD = ": its files"
 class CatalogStatement(Struct, frozen=True, gc=False):
     """What a command says that it does to the catalog: ``name`` and ``new_name`` as the plan has them (``cat.db.t``).
 
-    ``columns`` and ``properties`` are those that it names (``comment`` among them), ``partitioned_by`` the columns and
-    transforms of a CREATE, ``unset_properties``, ``partitions`` and ``repair`` as a ``CatalogChange`` has them.
+    ``columns`` and ``properties`` are those that it changes (``comment`` among them), ``schema`` the columns and
+    ``partitioned_by`` the columns and transforms of a CREATE, ``unset_properties``, ``partitions`` and ``repair`` as a
+    ``CatalogChange`` has them.
     ``is_conditional`` means IF [NOT] EXISTS or CREATE OR REPLACE (None: not known), ``is_cascading`` DROP DATABASE
     CASCADE, ``has_unnamed_columns`` that an ALTER renames or drops columns that it does not name.
     """
@@ -102,6 +104,7 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     unset_properties: tuple[str, ...] = ()
     partitions: tuple[PartitionChange, ...] = ()
     repair: Repair = ""
+    schema: tuple[SchemaField, ...] = ()
 
 
 def logged_run_id(application_id: str, started_millis: int) -> str:

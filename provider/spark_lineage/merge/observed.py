@@ -261,6 +261,21 @@ def with_changes(schema: Sequence[SchemaField], changes: Iterable[ColumnChange])
     return tuple(field for field in (*kept, *added) if field is not None)
 
 
+def of_schema(changes: Iterable[ColumnChange], schema: Sequence[SchemaField]) -> tuple[ColumnChange, ...]:
+    """Return the changes of a command, in which a column with a dot in its name looks as a struct's field."""
+    names = {field.name for field in schema}
+    return tuple(
+        structs.replace(one, new=structs.replace(one.new, name=one.new.name.removeprefix(_above(one.old.name))))
+        if one.old is not None and one.new is not None and one.old.name in names and one.old.name != one.new.name
+        else one
+        for one in changes
+    )
+
+
+def _above(name: str) -> str:
+    return "".join(name.rpartition(".")[:2])
+
+
 def _of_columns(changes: Iterable[ColumnChange]) -> Iterator[ColumnChange]:
     """Return the changes of columns, without those of a struct's fields (``address.city``)."""
     for change in changes:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from spark_lineage.merge.lineage import SchemaField
 from spark_lineage.plans.expressions import is_expression
 from spark_lineage.plans.names import ATTRIBUTE, ATTRIBUTE_NAME, shown
 
@@ -26,11 +27,12 @@ _ALIAS = re.compile(rf"{_AS}{ATTRIBUTE}|{ATTRIBUTE}{_AS}[^\s,()]*#\d")
 _IN_SET = " INSET "
 # A field of a struct, whose name may hold anything too.
 _FIELD = re.compile(rf"{ATTRIBUTE}\.")
-_STRUCT_FIELD = re.compile(
-    r"StructField\((?P<name>.+?),(?P<type>[A-Z]\w*Type(?:\(\d[\d,]*\))?(?=,)|[A-Z]\w*Type(?=\())"
+_COLUMN = re.compile(
+    r"(?:StructField|ColumnImpl)\((?P<name>.+?),(?P<type>[A-Z]\w*Type(?:\(\d[\d,]*\))?(?=,)|[A-Z]\w*Type(?=\())"
     r"(?P<is_nested>\()?",
     re.DOTALL,
 )
+_WITHIN = {"array": ("_element",), "map": ("key", "value")}
 _STRUCTURE = re.compile(r"[`,()\[\]{}]")
 _OPENING = "([{"
 # Of a list with odd literals no more cuts are tried.
@@ -160,16 +162,20 @@ def attributes(text: str) -> list[Defined]:
     return outputs(text) or [each for element in elements(text) if (each := defined(element))]
 
 
-def struct_fields(text: str) -> Iterator[tuple[str, str]]:
-    """Return name and type of each column of the ``StructType(StructField(a,IntegerType,true),…)`` in a text.
+def columns_in(text: str) -> Iterator[SchemaField]:
+    """Return each column of the ``StructField(a,IntegerType,true)`` and ``ColumnImpl(a,…)`` in a text, as the listener.
 
-    A type that holds others is its name alone, and has no columns of its own here.
+    A type that holds others has them as its fields: an array its ``_element``, a map its ``key`` and ``value``.
     """
     end = 0
-    for match in _STRUCT_FIELD.finditer(text):
+    for match in _COLUMN.finditer(text):
         if match.start() >= end:
-            end = match.end() + (_length_to_closing(text[match.end() :]) if match["is_nested"] else 0)
-            yield match["name"], match["type"]
+            inner = to_closing(text[match.end() :]) if match["is_nested"] else ""
+            end = match.end() + len(inner)
+            kind = match["type"].replace("Type", "", 1).lower()
+            within = zip(_WITHIN.get(kind, ()), arguments(inner, quote=""), strict=False)
+            inside = inner if kind == "struct" else " ".join(f"StructField({name},{each},)" for name, each in within)
+            yield SchemaField(match["name"], kind, fields=tuple(columns_in(inside)))
 
 
 def _length_to_closing(text: str) -> int:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.plans.lists import arguments, attributes, elements, struct_fields, to_closing
+from spark_lineage.plans.lists import arguments, attributes, columns_in, elements, to_closing
 from spark_lineage.plans.names import ATTRIBUTE_NAME, NAME, UNKNOWN, Attribute, Names, hidden, plain, shown
 from spark_lineage.plans.plan import Plan
 from spark_lineage.plans.predicates import UnreadableError, V2Expressions
@@ -106,7 +106,7 @@ def merged(text: str, target: DatasetName, source: Traced, names: Names, inside:
     scope.dataset_wide |= source.dataset_wide
     # A column that is set may be called as an attribute looks.
     text = _SET.sub(lambda match: f"`{hidden(plain(match[1]))}` = ", names.marked(text))
-    own = {_set_column(column) for column in _SET.findall(text)}.union(name for name, _ in struct_fields(text))
+    own = {_set_column(column) for column in _SET.findall(text)}.union(field.name for field in columns_in(text))
     inner = [*(column for traced in inside for column in traced.known), *source.columns]
     names.learn_from(text, own.union(column.name for column in inner))
     text = names.marked(text)

@@ -14,12 +14,12 @@ from msgspec import structs
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, PartitionChange, Repair, SchemaField
 from spark_lineage.plans.commands import CLONE, HIVE_TABLE, described
-from spark_lineage.plans.lists import arguments, struct_fields
+from spark_lineage.plans.lists import arguments, columns_in
 from spark_lineage.plans.plan import Plan
 from spark_lineage.plans.tables import Tables, table_parts
 
 _PROPERTY = re.compile(r"(?P<key>[^\s=,]+)=(?P<value>.*?)(?:, (?=[^\s=,]+=)|\Z)", re.DOTALL)
-_CATALOG = re.compile(r"(?:V2SessionCatalog\((?P<session>\w+)\)|(?P<class>[\w.$]+)@\w+|(?P<name>\w+))")
+_CATALOG = re.compile(r"(?:V2SessionCatalog\((?P<session>\w+)\)|(?P<class>[\w.$]+)@\w+|(?P<name>[^()@]+))")
 # Properties, provider, options, location, comment, [collation,] serde, …, as Scala prints them.
 _TABLE_SPEC = re.compile(
     r"TableSpec\(Map\((?P<properties>.*?)\),(?:None|Some\([^()]*\)),Map\(.*?\),(?:None|Some\(.*?\)),"
@@ -39,9 +39,10 @@ _PARTITIONED_BY = re.compile(
 _IDENTITY = re.compile(r"identity\((?P<column>.*)\)")
 _CHANGE = re.compile(
     r"(?:ADD COLUMN (?P<added>.+?) (?P<type>[A-Z]\w*(?:\([^()]*\)|<.*?>)?)|DROP COLUMN (?P<dropped>.+?)"
-    r"|RENAME COLUMN (?P<old>.+?) TO (?P<new>.+?)|ALTER COLUMN (?P<retyped>.+?) TYPE (?P<to>.+?)"
-    r"|SET PROPERTY (?P<key>.+?) = (?P<value>.*?))"
-    r"(?=\](?:, [^\s\]]++)?\Z|, (?:(?:ADD|DROP|RENAME|ALTER) COLUMN|SET PROPERTY) )",
+    r"|RENAME COLUMN (?P<old>.+?) TO (?P<new>.+?)"
+    r"|ALTER COLUMN (?P<altered>.+?) (?:TYPE (?P<to>.+?)|COMMENT|FIRST|AFTER .+?|(?:SET|DROP) (?:NOT NULL|DEFAULT.*?))"
+    r"|SET PROPERTY (?P<key>.+?) = (?P<value>.*?)|REMOVE PROPERTY (?P<unset>.+?))"
+    r"(?=\](?:, [^\s\]]++)?\Z|, (?:(?:ADD|DROP|RENAME|ALTER) COLUMN|(?:SET|REMOVE) PROPERTY) )",
     re.DOTALL,
 )
 # Some catalogs print but the class of a change.
@@ -127,6 +128,7 @@ def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
         statement,
         properties=comment + properties,
         partitioned_by=tuple(_IDENTITY.sub(r"\g<column>", each) for each in partitions),
+        schema=tuple(columns_in(text[: spec.start()])) if "[ColumnImpl(" in text else (),
     )
 
 
@@ -218,8 +220,13 @@ def _catalog(text: str) -> str:
 
 
 def _fields(text: str) -> tuple[ColumnChange, ...]:
-    fields = (SchemaField(name, kind.replace("Type", "", 1).lower()) for name, kind in struct_fields(text))
-    return tuple(ColumnChange(None, field) for field in fields)
+    return tuple(ColumnChange(None, field) for field in columns_in(text))
+
+
+def _type(text: str) -> str:
+    """Return a type in lower case, but not the names in it (``struct<Zip: INT>``)."""
+    kind, sign, inner = text.strip().partition("<")
+    return kind.lower() + sign + inner
 
 
 def _properties(text: str) -> tuple[tuple[str, str], ...]:
@@ -318,17 +325,21 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
     """``catalog, table, [ADD COLUMN z STRING, RENAME COLUMN a TO b, SET PROPERTY comment = …], …``."""
     columns: list[ColumnChange] = []
     properties: list[tuple[str, str]] = []
+    unset: list[str] = []
     # A bracket in a comment may have cut the list.
     for change in _CHANGE.finditer(", ".join(parts[2:])):
         if change["added"]:
-            columns.append(ColumnChange(None, SchemaField(change["added"], change["type"].strip().lower())))
+            columns.append(ColumnChange(None, SchemaField(change["added"], _type(change["type"]))))
         elif change["dropped"]:
             columns.append(ColumnChange(SchemaField(change["dropped"]), None))
         elif change["old"]:
-            columns.append(ColumnChange(SchemaField(change["old"]), SchemaField(change["new"])))
-        elif change["retyped"]:
-            name = change["retyped"]
-            columns.append(ColumnChange(SchemaField(name), SchemaField(name, change["to"].strip().lower())))
+            # Of the new name of a struct's field the last part is printed.
+            new = "".join((*change["old"].rpartition(".")[:2], change["new"]))
+            columns.append(ColumnChange(SchemaField(change["old"]), SchemaField(new)))
+        elif name := change["altered"]:
+            columns.append(ColumnChange(SchemaField(name), SchemaField(name, change["to"] and _type(change["to"]))))
+        elif change["unset"]:
+            unset.append(change["unset"])
         else:
             properties.append((change["key"], change["value"].strip()))
     return CatalogStatement(
@@ -337,8 +348,15 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
         _identifier(parts),
         columns=tuple(columns),
         properties=tuple(properties),
+        unset_properties=tuple(unset),
         has_unnamed_columns=bool(_UNNAMED_CHANGE.search(parts[2])),
     )
+
+
+def _change_column(parts: list[str]) -> CatalogStatement:
+    """``name, a, StructField(a,IntegerType,true)``; a comment is not printed."""
+    changes = tuple(ColumnChange(SchemaField(new.name), new) for new in columns_in(", ".join(parts[1:])))
+    return CatalogStatement("ALTER", "TABLE", _table(parts), columns=changes)
 
 
 def _change_partitions(parts: list[str]) -> CatalogStatement:
@@ -384,7 +402,6 @@ _CREATE = _reader("CREATE", "TABLE", _table, conditional=-1)
 _CREATE_V2 = _reader("CREATE", "TABLE", _identifier, conditional=-1)
 # CREATE OR REPLACE comes before the last.
 _REPLACE = _reader("OVERWRITE", "TABLE", _identifier, conditional=-2)
-_ALTER = _reader("ALTER", "TABLE", _table)
 _ADD_COLUMNS = _reader("ALTER", "TABLE", _table, columns=1)
 _SET_PROPERTIES = _reader("ALTER", "TABLE", _table, properties=1, view=2)
 _RENAME = _reader("RENAME", "TABLE", _table, new_name=1, view=2)
@@ -407,7 +424,9 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_reader("DROP", "TABLE", _identifier, conditional=2), "DropTable"),
     (_RENAME, "AlterTableRenameCommand AlterHoodieTableRenameCommand"),
     (_ADD_COLUMNS, "AlterTableAddColumnsCommand AlterHoodieTableAddColumnsCommand"),
-    (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand AlterTableSerDePropertiesCommand"),
+    (_reader("RENAME", "TABLE", _identifier, new_name=2), "RenameTable"),
+    (_change_column, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand"),
+    (_reader("ALTER", "TABLE", _table), "AlterTableSerDePropertiesCommand"),
     (_change_partitions, "AlterTableAddPartitionCommand AlterTableDropPartitionCommand"),
     (_rename_partition, "AlterTableRenamePartitionCommand"),
     (_repair, "RepairTableCommand"),
