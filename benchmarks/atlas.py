@@ -22,11 +22,12 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import requests
+import httpx
 from pairs import Taken, by_turns, parser, timed
 
 from spark_lineage.deliver.outbox import Delivered, Outbox, flush
@@ -61,8 +62,11 @@ def events(number: int, dag_run_id: str) -> list[bytes]:
     airflow = {"dag": {"dag_id": "d"}, "task": {"task_id": f"t{number}"}, "dagRun": dag_run}
     run = {"runId": str(uuid.uuid4()), "facets": {"airflow": airflow}}
     job = {"namespace": "bench", "name": f"d.t{number}", "facets": {"jobType": {"jobType": "TASK"}}}
-    begun = {"eventTime": "2026-01-01T00:00:01+00:00", "producer": "https://example.com", "run": run, "job": job}
-    ended = begun | {"eventType": "COMPLETE", "inputs": inputs, "outputs": [output]}
+    # Atlas ignores events that are not newer than those of the round before.
+    now = datetime.now(UTC)
+    begun = {"eventTime": now.isoformat(), "producer": "https://example.com", "run": run, "job": job}
+    later = {"eventTime": (now + timedelta(milliseconds=1)).isoformat()}
+    ended = begun | later | {"eventType": "COMPLETE", "inputs": inputs, "outputs": [output]}
     return [json.dumps(each).encode() for each in (begun | {"eventType": "START", "inputs": [], "outputs": []}, ended)]
 
 
@@ -85,10 +89,10 @@ def main() -> None:
     asking.add_argument("--tasks", type=int, default=100, help="of a round")
     asked = asking.parse_args()
     sent: list[int] = []
-    send = requests.Session.send
+    send = httpx.Client.send
 
-    def counted(session: requests.Session, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
-        sent.append(len(request.body or b""))
+    def counted(session: httpx.Client, request: httpx.Request, **kwargs: Any) -> httpx.Response:
+        sent.append(len(request.read()))
         return send(session, request, **kwargs)
 
     def put(conn_id: str, given: list[bytes]) -> None:
@@ -107,7 +111,7 @@ def main() -> None:
         delivered = timed(deliver, conn_id, given)
         return {**delivered, "put": waited["wall"], "requests": len(sent), "bytes": sum(sent)}
 
-    requests.Session.send = counted  # type: ignore[method-assign,assignment]
+    httpx.Client.send = counted  # type: ignore[method-assign,assignment]
     with (
         tempfile.TemporaryDirectory() as directory,
         server("-c", EMULATOR) as atlas,

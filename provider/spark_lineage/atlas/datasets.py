@@ -64,7 +64,7 @@ class Thing:
         short = {name: f"{value[:_MAX_TEXT]}…" for name, value in texts.items() if len(value) > _MAX_TEXT}
         name = self.qualified_name
         if len(name) > _MAX_NAME:
-            short["qualifiedName"] = f"{name[:_MAX_NAME]}…{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+            short["qualifiedName"] = f"{name[: _MAX_NAME - 17]}…{hashlib.sha256(name.encode()).hexdigest()[:16]}"
         if short:
             object.__setattr__(self, "attributes", {**self.attributes, **short})
 

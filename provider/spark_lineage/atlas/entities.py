@@ -56,7 +56,9 @@ class Entities:
         self._known = known.attributes if known else {}
         self._can_know = known is not None
         new = (each for each in update.schemas if known and each.within["table"].key not in known.tables)
-        self._made = {**{each.key: {} for each in new}, **update.made}
+        # Where Atlas cannot be queried, a partition key of an overwritten table would become a column.
+        made = {key: value for key, value in update.made.items() if known or key not in update.undecided}
+        self._made = {**{each.key: {} for each in new}, **made}
         self.partition_keys = {*update.partition_keys, *(known.partition_keys if known else ())}
 
     @property
@@ -137,7 +139,7 @@ def entities_of(
         entities.own(update.process, "columnLineages", columns)
     if owns:
         for table, all_columns in update.remade:
-            if table.key in entities.by_key and table.column_owner == "table":
+            if table.key in entities.by_key and not update.undecided & {each.key for each in all_columns}:
                 keys = [each for each in all_columns if each.key in entities.partition_keys]
                 entities.own(
                     table, table.columns_name, entities.add_all(each for each in all_columns if each not in keys)

@@ -45,7 +45,7 @@ class OverKafka:
 
     def _notifications(self, update: TaskUpdate) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Return the type and the content of each notification."""
-        for each in update.changes:
+        for each, _ in update.changes:
             if isinstance(each, Thing):
                 yield "ENTITY_DELETE_V2", {"entities": [_identity(each)]}
             elif isinstance(each, Renaming):

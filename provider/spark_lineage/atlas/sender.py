@@ -30,6 +30,7 @@ _TYPES_SECONDS = 24 * 60 * 60.0
 _MAX_CULPRITS = 5
 # Atlas's time grows with the square of what a request creates.
 _BATCH = 100
+_SKEW = 5 * 60 * 1000  # of clocks, in milliseconds
 _OWNED = ("lineagePaths", "columnLineages")
 # What a dataset is called here, and what this package alone knows of it.
 _OURS = frozenset({"qualifiedName", "format"})
@@ -194,42 +195,62 @@ class _OverRest:
         done = process.get("attributes", {}).get("changesDone") or ""
         event, _, number = done.rpartition(" ")
         first = int(number) if event == update.change_id else 0
-        for count, each in enumerate(update.changes[first:], first + 1):
+        for count, (each, at) in enumerate(update.changes[first:], first + 1):
             if isinstance(each, Renaming):
-                self._rename(each)
+                self._rename(each, at)
             elif isinstance(each, Clearing):
-                self._clear(each.place, update)
-            else:
+                self._clear(each.place, update, at)
+            elif each.type != "hive_table" or not _is_newer(self._atlas.entities([each]).get(each.key, {}), at):
                 self._atlas.delete(each)
             self._atlas.change(update.process, {"changesDone": f"{update.change_id} {count}"})
 
-    def _rename(self, renaming: Renaming) -> None:
+    def _rename(self, renaming: Renaming, time: int) -> None:
         old, new = renaming.old, renaming.new
         found = self._atlas.entities([old, new])
-        if old.key not in found:
+        before, there = found.get(old.key, {}), found.get(new.key, {})
+        if not before or _is_newer(before, time) or _is_newer(there, time) or _is_renamed(there, old, time):
             return
-        if new.key in found:
-            # It was dropped: otherwise the table could not have its name.
-            self._atlas.delete(new)
-        for each in _related(found[old.key], old.columns_name, PARTITION_KEYS):
-            name = str(each.get("displayText"))
-            self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
+        # What is there was dropped: otherwise the table could not have its name.
+        self._atlas.delete_all([there["guid"]] if there else [])
+        begin, _, end = old.column("|", "").qualified_name.partition("|")
+        for column in _columns(before, old).values():
+            name = str(column["attributes"]["qualifiedName"])
+            if name.startswith(begin):
+                known = Thing(old.column_type, {"qualifiedName": name, "name": column["attributes"]["name"]})
+                now = new.column(name.removeprefix(begin).removesuffix(end), "").qualified_name
+                self._atlas.change(known, {"qualifiedName": now})
         if old.type == "hive_table":
             self._atlas.change(old.storage(), new.storage().attributes)
         # A rename that was interrupted begins anew as long as the old name is there.
         self._atlas.change(old, new.attributes)
 
-    def _clear(self, place: Thing, update: TaskUpdate) -> None:
+    def _clear(self, place: Thing, update: TaskUpdate, time: int) -> None:
         """Delete a database's tables that were not made since, or a table that has other columns at the end."""
         found = self._atlas.entities([place]).get(place.key, {})
-        columns = {each.attributes["name"] for each in update.schemas if each.within["table"].key == place.key}
-        present = {each.get("displayText") for each in _related(found, place.columns_name, PARTITION_KEYS)}
         if place.type == "hive_db":
             kept = {each.attributes["name"] for each in update.outputs if place in each.within.values()}
-            gone = (each["guid"] for each in _related(found, "tables") if each.get("displayText") not in kept)
-            self._atlas.delete_all([*gone])
-        elif columns and present - columns:
+            names = {str(each.get("displayText")) for each in _related(found, "tables")} - kept
+            tables = [Thing("hive_table", place.column(name, "").attributes) for name in names]
+            there = self._atlas.entities(tables, are_bare=True)
+            self._atlas.delete_all([each["guid"] for each in there.values() if not _is_newer(each, time)])
+            return
+        wanted = {each.key for each in update.schemas if each.within["table"].key == place.key}
+        present = {(place.column_type, each["attributes"]["qualifiedName"]) for each in _columns(found, place).values()}
+        if wanted and present - wanted and not _is_newer(found, time):
             self._atlas.delete(place)
+
+
+def _is_newer(entity: Mapping[str, Any], time: int) -> bool:
+    """Whether a table of Hive was created after a change, which arrives late and is of a former table of its name."""
+    return bool((entity.get("attributes", {}).get("createTime") or 0) > time + _SKEW)
+
+
+def _is_renamed(there: Mapping[str, Any], old: Thing, time: int) -> bool:
+    """Whether the hook of Hive's metastore has renamed a table already: it leaves the old name as an alias."""
+    attributes = there.get("attributes", {})
+    changed = str((attributes.get("parameters") or {}).get("transient_lastDdlTime") or "")
+    is_now = changed.isdecimal() and int(changed) * 1000 > time - _SKEW
+    return is_now and old.attributes["name"] in (attributes.get("aliases") or ())
 
 
 def _is_known(update: TaskUpdate, known: Mapping[str, Any]) -> bool:
@@ -274,7 +295,8 @@ def _known(there: _There, update: TaskUpdate) -> Known:
             key = (each["typeName"], each["attributes"]["qualifiedName"])
             names = {name for name, value in each["attributes"].items() if isinstance(value, str | int) and value}
             is_new = key[0] in COLUMNS and key in update.made
-            known.attributes[key] = {} if is_new else {name: each["attributes"][name] for name in names - _OURS}
+            kept = names & {"name"} if is_new else names - _OURS
+            known.attributes[key] = {name: each["attributes"][name] for name in kept}
             if key[0] == "hive_column":
                 known.tables.add(table)
             if each["guid"] in keys and key not in update.decided:
@@ -282,12 +304,18 @@ def _known(there: _There, update: TaskUpdate) -> Known:
     return known
 
 
+def _columns(there: Mapping[str, Any], table: Thing) -> dict[str, Mapping[str, Any]]:
+    """Return the columns and the partition keys that a table has in Atlas, by their GUIDs."""
+    guids = {guid for name in (table.columns_name, PARTITION_KEYS) for guid in _links(there, name)}
+    return {each["guid"]: each for each in there.get("referred") or () if each["guid"] in guids}
+
+
 def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing], keys: Collection[Key]) -> list[str]:
     """Return the GUIDs of the columns that Atlas has besides these, or in the list of the other kind."""
-    wanted = {(each.attributes["name"], each.key in keys) for each in columns}
-    lists = (table.columns_name, PARTITION_KEYS)
-    present = ((each, name == PARTITION_KEYS) for name in lists for each in _related(there, name))
-    return [each["guid"] for each, is_key in present if (each.get("displayText"), is_key) not in wanted]
+    wanted = {(each.qualified_name, each.key in keys) for each in columns}
+    present, are_keys = _columns(there, table), _links(there, PARTITION_KEYS)
+    names = {guid: (each["attributes"]["qualifiedName"], guid in are_keys) for guid, each in present.items()}
+    return [guid for guid, each in names.items() if each not in wanted]
 
 
 def _resolved(value: Any, guids: Mapping[str, str]) -> Any:

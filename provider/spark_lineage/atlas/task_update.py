@@ -49,10 +49,11 @@ class TaskUpdate:
     ``change_id`` is of this event alone, and ``time`` is when it happened, in milliseconds. ``is_whole``: its datasets
     are all that the task has, and others leave the process. ``is_old``: it is a run of an earlier time, such as a
     backfill's. ``paths`` has the inputs of each output. ``changes`` has in order what was renamed, dropped (a thing)
-    and cleared. Nothing that is gone is among the inputs, and what was renamed has its new name there. ``remade`` has
-    tables that were made anew, and all of their columns, ``made`` the attributes of the tables of Hive among them, of
-    their columns and of altered ones, and ``storages`` where those tables lie. ``partition_keys`` are columns, too, and
-    ``decided`` those of which it is known whether they are.
+    and cleared, and when, in milliseconds. Nothing that is gone is among the inputs, and what was renamed has its new
+    name there. ``remade`` has tables that were made anew, and all of their columns, ``made`` the attributes of
+    the tables of Hive among them, of their columns and of altered ones, and ``storages`` where those tables lie.
+    ``partition_keys`` are columns, too, ``decided`` those of which it is known whether they are, and ``undecided``
+    those of an overwritten table of Hive of which it is not.
     """
 
     def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
@@ -90,13 +91,14 @@ class TaskUpdate:
         self._kept = {each.key for each in (*self.outputs, *columns)}
         self.partition_keys: set[tuple[str, str]] = set()
         self.decided: set[tuple[str, str]] = set()
+        self.undecided: set[tuple[str, str]] = set()
         self.made: dict[tuple[str, str], Mapping[str, Any]] = {
             each.key: each.attributes for each in self._new_columns()
         }
         self.storages: list[Thing] = []
         self.changes, self.remade = tuple(self._changes()), tuple(self._remade())
         self._moved = self._all_moved()
-        self._emptied = {each.place.key for each in self.changes if isinstance(each, Clearing)}
+        self._emptied = {each.place.key for each, _ in self.changes if isinstance(each, Clearing)}
         self.inputs = self._there(self._inputs)
         # Half a way would be another one.
         self.paths = tuple(self._paths()) if is_terminal or is_streaming else ()
@@ -206,9 +208,7 @@ class TaskUpdate:
 
     def _now(self, thing: Thing) -> Thing | None:
         """Return what a thing is called at the end, None for one that is gone."""
-        now: Thing | None = thing
-        while now is not None and now.key in self._moved:
-            now = self._moved[now.key]
+        now = self._moved.get(thing.key, thing)
         for above in now.all() if now is not None else ():
             if above.key in self._kept:
                 break
@@ -219,11 +219,11 @@ class TaskUpdate:
     def _all_moved(self) -> Mapping[tuple[str, str], Thing | None]:
         """Return under which name each thing is there at the end, by its key before; None for one that is gone."""
         moved: dict[tuple[str, str], Thing | None] = {}
-        for each in self.changes:
-            if isinstance(each, Renaming):
-                moved.pop(each.new.key, None)
-                moved[each.old.key] = each.new
-        moved |= {each.key: None for each in self.changes if isinstance(each, Thing)}
+        for each, _ in self.changes:
+            if not isinstance(each, Clearing):
+                old, new = each if isinstance(each, Renaming) else (each, None)
+                former = [key for key, now in moved.items() if now is not None and now.key == old.key]
+                moved |= dict.fromkeys([*former, old.key], new)
         return {key: now for key, now in moved.items() if key not in self._kept}
 
     def _new_columns(self) -> Iterator[Thing]:
@@ -235,31 +235,34 @@ class TaskUpdate:
                     change = later  # noqa: PLW2901
             yield from (_described(self._named(change), new) for each in columns if (new := each.get("new")))
 
-    def _changes(self) -> Iterator[Thing | Renaming | Clearing]:
-        """Return what was dropped and is not there at the end, and what was renamed, with both names."""
-        changes = self._made
-        last = {each["objectName"]: each for each in changes}
-        for place, each in enumerate(changes):
-            name, before = each["objectName"], changes[:place]
-            if each["change"] == "RENAME":
-                previous = str(each.get("previousObjectName") or "")
-                old, new = self._object(each, previous), self._object(each, name)
-                if old is None or new is None or old.type != new.type or old.key == new.key:
-                    continue
-                # A table that was written beside the old one, to take its place, is the old one made anew.
-                is_anew = _has(before, "DROP", name) and _has(before, "CREATE", previous)
-                if _has(before, "DROP", name) and not is_anew and new.type == "hive_table":
-                    yield Clearing(new)
-                yield old if is_anew else Renaming(old, new)
-            elif each["change"] == "DROP":
-                found = tuple(self._dropped(each, name))
-                yield from map(Clearing, found if each["objectType"] == "DATABASE" else ())
-                yield from (one for one in found if last[name] is each and one.key not in self._kept)
-            elif each["change"] == "ALTER":
-                is_named = (each["namespace"], each["name"]) in self._by_name
-                table = (None if is_named else self._object(each, name)) or self._named(each)
-                altered = _altered(table, each.get("columns") or ())
-                yield from (one for one in altered if isinstance(one, Renaming) or one.key not in self._kept)
+    def _changes(self) -> Iterator[tuple[Thing | Renaming | Clearing, int]]:
+        """Return what was dropped and is not there at the end, and what was renamed, with both names; and when."""
+        for place, each in enumerate(self._made):
+            time = _milliseconds(each.get("time")) or self.time
+            yield from ((one, time) for one in self._changed(each, self._made[:place]))
+
+    def _changed(self, each: Json, before: Sequence[Json]) -> Iterator[Thing | Renaming | Clearing]:
+        name = each["objectName"]
+        if each["change"] == "RENAME":
+            previous = str(each.get("previousObjectName") or "")
+            old, new = self._object(each, previous), self._object(each, name)
+            if old is None or new is None or old.type != new.type or old.key == new.key:
+                return
+            # A table that was written beside the old one, to take its place, is the old one made anew.
+            is_anew = _has(before, "DROP", name) and _has(before, "CREATE", previous)
+            if _has(before, "DROP", name) and not is_anew and new.type == "hive_table":
+                yield Clearing(new)
+            yield old if is_anew else Renaming(old, new)
+        elif each["change"] == "DROP":
+            found = tuple(self._dropped(each, name))
+            yield from map(Clearing, found if each["objectType"] == "DATABASE" else ())
+            is_last = next(one for one in reversed(self._made) if one["objectName"] == name) is each
+            yield from (one for one in found if is_last and one.key not in self._kept)
+        elif each["change"] == "ALTER":
+            is_named = (each["namespace"], each["name"]) in self._by_name
+            table = (None if is_named else self._object(each, name)) or self._named(each)
+            altered = _altered(table, each.get("columns") or ())
+            yield from (one for one in altered if isinstance(one, Renaming) or one.key not in self._kept)
 
     def _dropped(self, change: Json, name: str) -> Iterator[Thing]:
         if change["objectType"] == "DATABASE":
@@ -290,7 +293,9 @@ class TaskUpdate:
                 self.made |= {column.key: column.attributes for column in columns}
                 if thing.type == "hive_table":
                     self._make(thing, each, columns, dataset)
-                yield thing, tuple(columns)
+                # A write into a table of Delta may leave out columns, which stay.
+                if each["isCreated"] or layer_of(dataset.get("facets") or {}) != "delta":
+                    yield thing, tuple(columns)
 
     def _make(self, table: Thing, change: Json, columns: Sequence[Thing], dataset: Json) -> None:
         """Note what Hive's hook would write of a table, its columns and its files."""
@@ -299,6 +304,8 @@ class TaskUpdate:
         keys = {str(each).lower() for each in change.get("partitionedBy") or () if is_hives}
         if keys or change["isCreated"]:
             self.decided |= {each.key for each in columns}
+        elif is_hives:
+            self.undecided |= {each.key for each in columns}
         self.partition_keys |= {each.key for each in columns if each.attributes["name"] in keys}
         places = count(), count()
         for each in columns:
@@ -371,9 +378,9 @@ def _is_in_hive(dataset: Json) -> bool:
 
 def _is_managed(path: str, table: str) -> bool:
     """Whether a table's files lie where Spark puts those of its own, and were dropped with it."""
-    database, _, name = table.rpartition(".")
+    database, _, name = table.lower().rpartition(".")
     in_default = (f"/warehouse/{name}",) if database in ("", DEFAULT_DATABASE) else ()
-    return f"/{path.rstrip('/')}".endswith((f"/{database}.db/{name}", *in_default))
+    return f"/{path.rstrip('/').lower()}".endswith((f"/{database}.db/{name}", *in_default))
 
 
 def _is_direct(edge: Json) -> bool:
