@@ -53,13 +53,8 @@ from spark_lineage.plans.tables import (
 
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
 _LOOKING_AFTER = ("AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand")
-# What no evidence has: the query of a write to a table of a JDBC catalog (``AppendDataExecV1.query``) but for its top,
-# and what such a catalog renames.
-_LEFT_OUT = re.compile(
-    r"(?P<query>\w+ JDBCTable\(.*\), (?!LocalRelation|LocalTableScan)[A-Z]\w+ )"
-    r"|(?P<table>RenameTable \S+\.JDBCTableCatalog@)",
-    re.DOTALL,
-)
+# What no evidence has: the query of a write to a table of a JDBC catalog (``AppendDataExecV1.query``) but for its top.
+_LEFT_OUT = re.compile(r"\w+ JDBCTable\(.*\), (?!LocalRelation|LocalTableScan)[A-Z]\w+ ", re.DOTALL)
 _CLOSED = frozenset({*ROW_COMMANDS, HUDI_MERGE, *_LOOKING_AFTER})
 # What the job of a commit is called (SparkRDDWriteClient.commitStats).
 _HUDI_COMMIT = re.compile(r"SparkRDDWriteClient:Committing stats: (?P<table>\S+)")
@@ -305,8 +300,8 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
     if command.target is None:
         # What a view is defined by is not read.
         unread = () if is_read(command.name) else (command.name,)
-        if match := _LEFT_OUT.match(f"{command.name} {described(plan)[1]}"):
-            unread = (f"{command.name}: its {match.lastgroup}",)
+        if _LEFT_OUT.match(f"{command.name} {described(plan)[1]}"):
+            unread = (f"{command.name}: its query",)
         return PlanContent(command, merge=merge, statement=statement, unread=unread)
     inputs = by_name(read_by(plan, tables))
     if command.name in ROW_COMMANDS:

@@ -11,7 +11,7 @@ for statement in (
     "ALTER TABLE `the db`.`S 1`.orders ADD COLUMNS (tax INT)",
     "ALTER TABLE `the db`.`S 1`.orders RENAME COLUMN `c.d` TO `e = f`",
     "ALTER TABLE `the db`.`S 1`.orders DROP COLUMN tax",
-    "CREATE TABLE `the db`.`S 1`.made AS SELECT 1 AS `q r`",
+    "CREATE TABLE `the db`.`S 1`.made (`q r` INT)",
     "ALTER TABLE `the db`.`S 1`.made RENAME TO `S 1`.named",
     "DROP TABLE `the db`.`S 1`.named",
     "DROP TABLE IF EXISTS `the db`.`S 1`.named",
