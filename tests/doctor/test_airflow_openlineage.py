@@ -155,6 +155,15 @@ def test_transport_that_names_a_connection_gives_drivers_nothing(
     assert [level for level, _ in told(check_airflow_openlineage(setup()))] == ["ok"]
 
 
+def test_error_of_the_connection_that_the_transport_names_is_not_one_of_the_transport(
+    setup: Any, openlineage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_MARQUEZ", json.dumps({"conn_type": "http", "host": "http://marquez:5000"}))
+    openlineage(transport=json.dumps({"type": BY_CONNECTION, "conn_id": "marquez"}))
+    (found,) = check_airflow_openlineage(setup())
+    assert (found.level, found.remedy) == ("problem", "correct the transport, or the connection that it names")
+
+
 def test_a_command_of_the_section_stops_all_settings(setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__LINEAGE_DIR_CMD", "echo /tmp")
     ((level, text),) = told(check_settings(setup()))

@@ -39,7 +39,10 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         transport = airflow_transport()
         is_disabled = conf.is_disabled()
     except Exception as error:
-        yield problem(f"[openlineage] cannot be read: {error_text(error)}", "correct the transport of [openlineage]")
+        yield problem(
+            f"[openlineage] cannot be read: {error_text(error)}",
+            "correct the transport, or the connection that it names",
+        )
         return
     if is_disabled:
         why = "[openlineage] disabled or OPENLINEAGE_DISABLED is set, or it has no transport"
