@@ -66,7 +66,7 @@ def test_put_where_one_outbox_takes_nothing_keeps_the_event_for_the_others(
     sending.put(Outgoing.of(event("START")), at_most_seconds=5)
     assert [each["eventType"] for each in openlineage_backend.events] == ["START"]
     assert len(outbox.spool("other").waiting()) == 1
-    assert sending.deliver(5) == "1 wait in the outbox"
+    assert sending.deliver(5) == "1 waits in the outbox"
 
 
 @pytest.mark.parametrize(("is_kept", "left"), [(True, "2 wait in the outbox"), (False, "2 are lost")])
@@ -90,5 +90,5 @@ def test_deliver_again_waits_no_longer_than_in_all(outbox: Outbox, connect: Any,
     sending.put(Outgoing.of(event("START")), at_most_seconds=5)
     began = time.monotonic()
     for _ in range(3):
-        assert sending.deliver(30) == "1 wait in the outbox"
+        assert sending.deliver(30) == "1 waits in the outbox"
     assert time.monotonic() - began < 10

@@ -77,6 +77,14 @@ def test_a_provider_that_sends_nothing(setup: Any, openlineage: Any) -> None:
         ({"transport": HTTP, "selective_enable": "True"}, "warning", "selective_enable"),
         ({"transport": HTTP, "spark_inject_transport_info": "True"}, "warning", "beside that of the task"),
         ({"transport": WITH_KEY, "spark_inject_transport_info": "True"}, "warning", "the key of the transport stands"),
+        (
+            {
+                "transport": HTTP.replace("}", ', "custom_headers": {"X-Api-Key": "hunter2"}}'),
+                "spark_inject_transport_info": "True",
+            },
+            "warning",
+            "the key of the transport stands",
+        ),
         ({"transport": HTTP, "execution_timeout": "3"}, "warning", "execution_timeout is 3 s"),
         ({"transport": HTTP.replace("}", ', "timeout": 30}')}, "warning", "may take 30 s"),
     ],
@@ -135,6 +143,25 @@ def test_a_connection_that_is_the_transport_is_no_second_way(
     assert told(check_same_backend(replace(setup(), conn_ids=("marquez",)))) == []
     ((level, text),) = told(check_same_backend(replace(setup(), conn_ids=("marquez_again",))))
     assert (level, text.startswith("the connection marquez_again and [openlineage] transport")) == ("warning", True)
+
+
+def test_transport_that_names_a_connection_gives_drivers_nothing(
+    setup: Any, openlineage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = {"conn_type": "openlineage", "host": "http://marquez:5000", "password": "hunter2"}
+    monkeypatch.setenv("AIRFLOW_CONN_MARQUEZ", json.dumps(connection))
+    transport = json.dumps({"type": BY_CONNECTION, "conn_id": "marquez"})
+    openlineage(transport=transport, spark_inject_transport_info="True")
+    assert [level for level, _ in told(check_airflow_openlineage(setup()))] == ["ok"]
+
+
+def test_error_of_the_connection_that_the_transport_names_is_not_one_of_the_transport(
+    setup: Any, openlineage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_MARQUEZ", json.dumps({"conn_type": "http", "host": "http://marquez:5000"}))
+    openlineage(transport=json.dumps({"type": BY_CONNECTION, "conn_id": "marquez"}))
+    (found,) = check_airflow_openlineage(setup())
+    assert (found.level, found.remedy) == ("problem", "correct the transport, or the connection that it names")
 
 
 def test_a_command_of_the_section_stops_all_settings(setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:

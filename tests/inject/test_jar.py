@@ -134,7 +134,7 @@ def test_the_scala_version_needs_spark(cache):
 class Answers(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.requests.append((self.path, self.headers.get("Authorization")))
-        status, headers, body = self.server.answers[self.path.partition("?")[0]]
+        status, headers, body = self.server.answers.get(self.path.partition("?")[0], (404, {}, b""))
         self.send_response(status)
         for key, value in headers.items():
             self.send_header(key, value)
@@ -392,6 +392,15 @@ def test_jar_that_differs_from_the_checksum_of_its_repository_is_refused(web, ca
         resolve(COORDINATE, cache, repositories=[f"http://{web.address}/m2"])
     assert list(cache.glob("*/*.jar")) == []
     web.answers[IN_REPOSITORY] = (200, {}, jar_bytes())
+    assert Path(resolve(COORDINATE, cache, repositories=[f"http://{web.address}/m2"])).read_bytes() == jar_bytes()
+
+
+def test_jar_whose_checksum_cannot_be_read_is_refused(web, cache):
+    web.answers |= {IN_REPOSITORY: (200, {}, jar_bytes()), f"{IN_REPOSITORY}.sha256": (500, {}, b"")}
+    with pytest.raises(JarNotFoundError, match=r"its sha256 cannot be read: .*500"):
+        resolve(COORDINATE, cache, repositories=[f"http://{web.address}/m2"])
+    assert list(cache.glob("*/*.jar")) == []
+    web.answers[f"{IN_REPOSITORY}.sha256"] = (403, {}, b"")
     assert Path(resolve(COORDINATE, cache, repositories=[f"http://{web.address}/m2"])).read_bytes() == jar_bytes()
 
 

@@ -12,8 +12,10 @@ import pytest
 if TYPE_CHECKING:
     from warm_python import WarmPython
 
-PAGE = Path(__file__).parents[2] / "docs" / "policy.md"
-DOCUMENTED = re.findall(r"```python\n(.*?policy import task_policy.*?)```", PAGE.read_text(), re.DOTALL)
+PAGES = [(Path(__file__).parents[2] / "docs" / name).read_text() for name in ("policy.md", "maintenance.md")]
+DOCUMENTED = re.findall(
+    r"```python\n((?:(?!```).)*?import (?:task_policy|queue_policy)\b.*?)```", "\n".join(PAGES), re.DOTALL
+)
 UNGUARDED = "from spark_lineage.policy import task_policy\n"
 # As if it were not installed.
 WITHOUT = """
@@ -36,7 +38,7 @@ import airflow.settings
 def test_airflow_without_the_package_starts_with_the_documented_lines(
     tmp_path: Path, warm_python: WarmPython, lines: str, starts: bool
 ) -> None:
-    assert len(DOCUMENTED) == 2
+    assert len(DOCUMENTED) == 3
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "airflow_local_settings.py").write_text(lines)
     done = warm_python.run("-c", WITHOUT, env={**os.environ, "AIRFLOW_HOME": str(tmp_path)}, is_one_stream=True)

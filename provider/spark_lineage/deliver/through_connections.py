@@ -138,7 +138,7 @@ class ConnectionSender:
                 with self._guard(f"It is not known what became of the events for {name}", can_fail=False):
                     counts.update(self._outcomes(each, deadline))
         text = {
-            "waiting": "wait in the outbox",
+            "waiting": "waits in the outbox" if counts["waiting"] == 1 else "wait in the outbox",
             "refused": "were refused, see `spark-lineage outbox list --dead`",
             "gone": "are gone from the outbox",
             "are lost": f"are lost ({why})",

@@ -39,7 +39,10 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         transport = airflow_transport()
         is_disabled = conf.is_disabled()
     except Exception as error:
-        yield problem(f"[openlineage] cannot be read: {error_text(error)}", "correct the transport of [openlineage]")
+        yield problem(
+            f"[openlineage] cannot be read: {error_text(error)}",
+            "correct the transport, or the connection that it names",
+        )
         return
     if is_disabled:
         why = "[openlineage] disabled or OPENLINEAGE_DISABLED is set, or it has no transport"
@@ -66,8 +69,9 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
             "[openlineage] selective_enable is set: only DAGs and tasks send events that ask for it",
             "call enable_lineage(dag) of airflow.providers.openlineage.utils.selective_enable in your DAGs",
         )
-    if conf.spark_inject_transport_info():
-        has_key = any(isinstance(each.get("auth"), Mapping) for each in all_of(transport))
+    # The provider takes nothing out of a transport that names a connection.
+    if conf.spark_inject_transport_info() and not airflow_connection():
+        has_key = any(each.get("auth") or each.get("custom_headers") for each in all_of(transport))
         yield warning(
             "[openlineage] spark_inject_transport_info is set: drivers send their raw events to that backend too. It "
             f"shows a job for each action beside that of the task{_KEY_IN_CLEAR if has_key else ''}",

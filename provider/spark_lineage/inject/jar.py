@@ -204,14 +204,17 @@ def _download(urls: Sequence[str], target: Path, deadline: float, sha256: str | 
 
 
 def _check_sum(url: str, jar: Path, deadline: float, sha256: str) -> None:
-    """Compare a jar with its checksum, as Maven repositories have it (``.sha256``, ``.sha1``); nothing for none."""
+    """Compare a jar with its checksum (``.sha256``, ``.sha1``), unless its repository has none."""
     algorithm, wanted, beside = "sha256", sha256, jar.with_suffix(".sum")
     for name in ("sha256", "sha1"):
         if not wanted:
-            with suppress(NoAnswerError):
+            try:
                 _download_one(f"{url}.{name}", beside, deadline, _CHECKSUM_BYTES)
                 found = _CHECKSUM.match(beside.read_text("ascii", "replace"))
                 algorithm, wanted = name, found[0].strip().lower() if found else ""
+            except NoAnswerError as error:
+                if error.http_status not in {403, 404, 410}:
+                    raise JarNotFoundError(f"its {name} cannot be read: {error}") from error
             beside.unlink(missing_ok=True)
     if wanted:
         with jar.open("rb") as stream:
@@ -244,11 +247,10 @@ def _download_one(url: str, target: Path, deadline: float, most_bytes: int = _MO
 
 def _origin(url: str) -> str:
     """Return a URL without login, query and fragment: a signed one holds its secret in the query."""
-    try:
+    with suppress(ValueError):
         parts = urlsplit(url)
-    except ValueError:
-        return url
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+    return url
 
 
 def _check_jar(file: Path, origin: str) -> None:
@@ -272,11 +274,9 @@ def _check_jar(file: Path, origin: str) -> None:
 
 def holds_listener(jar: str) -> bool:
     """Whether a local jar holds the listener, whatever it is called; false for what cannot be read."""
-    try:
-        with zipfile.ZipFile(without_scheme(jar)) as archive:
-            return _CLASS in archive.namelist()
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return False
+    with suppress(OSError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(without_scheme(jar)) as archive:
+        return _CLASS in archive.namelist()
+    return False
 
 
 def scala_of(jar: str) -> str | None:
