@@ -445,6 +445,14 @@ def test_table_of_delta_like_another_is_made(is_conditional) -> None:
     assert made == CatalogStatement("CREATE", "TABLE", "s.d.lk", is_conditional=is_conditional)
 
 
+@pytest.mark.parametrize("table", ["`d`.`c`", "`spark_catalog`.`d`.`c`"])
+def test_clone_is_a_table_of_sparks_own_catalog(table) -> None:
+    arguments = f"{table}, ErrorIfExists, CloneTableCommand x.CloneDeltaSource@1f, {table}, file:/c, Create, false"
+    assert statement_of("CreateDeltaTableCommand", arguments) == CatalogStatement(
+        "CREATE", "TABLE", "spark_catalog.d.c"
+    )
+
+
 @pytest.mark.parametrize("clustering", ["temp_cluster_by(a)", "cluster_by(a, b)"])
 def test_columns_that_rows_are_clustered_by_are_no_partitions(clustering) -> None:
     spec = "TableSpec(Map(),Some(delta),Map(),None,None,None,None,false,List()), false"

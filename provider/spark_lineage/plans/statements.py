@@ -307,7 +307,9 @@ def _clone(parts: list[str]) -> CatalogStatement | None:
     if not any("CloneTableCommand" in part for part in parts):
         return None
     change: ChangeType = "OVERWRITE" if parts[1] == "Overwrite" else "CREATE"
-    return CatalogStatement(change, "TABLE", _table(parts), is_conditional=parts[1] == "Ignore")
+    # Delta's command is one of Spark's own catalog, which it may not name.
+    name = ".".join(["spark_catalog", *table_parts(parts[0])][-3:])
+    return CatalogStatement(change, "TABLE", name, is_conditional=parts[1] == "Ignore")
 
 
 def _create_hive_as(parts: list[str]) -> CatalogStatement | None:
