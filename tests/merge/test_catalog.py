@@ -168,7 +168,8 @@ class TestCreated:
         assert program.lineage().catalog_changes[0].partitioned_by == ()
 
     @pytest.mark.parametrize(
-        ("framework", "name", "expected"), [("iceberg", "ice", "ice"), ("hive", "default", ""), (None, "", "")]
+        ("framework", "name", "expected"),
+        [("iceberg", "ice", "ice"), ("hive", "default", "spark_catalog"), (None, "", "")],
     )
     def test_without_an_event_log_the_listener_may_name_the_catalog(
         self, program: Any, make_dataset: Any, framework: str | None, name: str, expected: str

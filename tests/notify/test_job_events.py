@@ -65,7 +65,14 @@ def test_a_status_changes(job_events: JobEvents) -> None:
         "stage 4",
     )
     assert changed.exception == "password=*** is wrong"
+    assert changed.application_ids == ("local-1",)
     assert (changed.lineage, changed.is_end, changed.is_kept) == (None, False, False)
+
+
+@pytest.mark.parametrize(("subject", "known"), [("APPLICATION", ("local-1",)), ("DRIVER", ())])
+def test_change_of_status_names_its_application(job_events: JobEvents, subject: Any, known: tuple[str, ...]) -> None:
+    changed = job_events.changed(StatusTransition(subject, "local-1", None, "RUNNING", NOON, "event log"))
+    assert changed.application_ids == known
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from spark_lineage.merge.lineage import CatalogChange, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
@@ -277,3 +278,39 @@ def test_an_end_that_could_not_be_made_is_reported_by_the_next_call(opened: Any)
     notifications.ended("FAIL", None, "")
     notifications.close()
     assert [event.new_status for event in keeping.told] == ["FAILED"]
+
+
+class Changing(Keeping):
+    """Empties the mappings of its context and of its events."""
+
+    def __init__(self, context: ListenerContext) -> None:
+        super().__init__()
+        self.context: Any = context
+
+    def on_event(self, event: Any) -> None:
+        for mapping in (event.configuration, self.context.configuration, self.context.options):
+            mapping.clear()
+
+
+class Reading(Changing):
+    def on_event(self, event: Any) -> None:
+        self.told += [event.configuration, self.context.configuration, self.context.options]
+
+
+def test_mapping_that_one_listener_empties_is_whole_for_the_others(
+    opened: Any, job_events: JobEvents, context: ListenerContext
+) -> None:
+    told: list[Any] = []
+
+    def reading(own: ListenerContext) -> Reading:
+        listener = Reading(own)
+        listener.told = told
+        return listener
+
+    given = structs.replace(context, configuration={"spark.a": "1"}, options={"b": "2"})
+    settings = Settings(lineage_listeners=(Changing, reading, Changing))
+    notifications = Notifications(given, job_events, settings)
+    notifications.put(job_events.created({"spark.a": "1"}))
+    notifications.close()
+    assert told == [{"spark.a": "1"}, {"spark.a": "1"}, {"b": "2"}]
+    assert given.options == {"b": "2"}

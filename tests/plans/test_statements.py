@@ -479,6 +479,65 @@ def test_comments_with_commas_are_whole() -> None:
     assert view.properties == (("comment", "a, b = c"), ("k", "v, w"))
 
 
+@pytest.mark.parametrize("columns", ["[(i,Some(the i))]", "[(i,Some(a=b, [c])), (j,None)]"])
+def test_view_with_named_columns_has_its_comment_and_its_properties(columns) -> None:
+    view = statement_of(
+        "CreateViewCommand",
+        f"`s`.`d`.`v`, {columns}, a view, [k=v], VALUES (1), false, true, PersistedView, true",
+    )
+    assert view == CatalogStatement("OVERWRITE", "VIEW", "s.d.v", properties=(("comment", "a view"), ("k", "v")))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("Append, [id]", None),
+        ("org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe, Append, [id]", None),
+        ("Overwrite, [id]", CatalogStatement("OVERWRITE", "TABLE", "s.d.t")),
+        ("ErrorIfExists, [id]", CatalogStatement("CREATE", "TABLE", "s.d.t")),
+        ("Ignore, [id]", CatalogStatement("CREATE", "TABLE", "s.d.t", is_conditional=True)),
+    ],
+)
+def test_saved_table_is_made_unless_rows_are_appended(arguments, expected) -> None:
+    assert statement_of("CreateDataSourceTableAsSelectCommand", f"`s`.`d`.`t`, {arguments}") == expected
+
+
+@pytest.mark.parametrize("is_conditional", [False, True])
+def test_table_of_delta_like_another_is_made(is_conditional) -> None:
+    like = "DeltaTableV2(x.SparkSession@1f,file:/t,Some(CatalogTable(\nComment: a, b\nProvider: delta)),None,Map())"
+    made = statement_of("CreateTableLike", f"{DELTA}@1f, d.lk, {like}, {str(is_conditional).lower()}", s=DELTA)
+    assert made == CatalogStatement("CREATE", "TABLE", "s.d.lk", is_conditional=is_conditional)
+
+
+@pytest.mark.parametrize("table", ["`d`.`c`", "`spark_catalog`.`d`.`c`"])
+def test_clone_is_a_table_of_sparks_own_catalog(table) -> None:
+    arguments = f"{table}, ErrorIfExists, CloneTableCommand x.CloneDeltaSource@1f, {table}, file:/c, Create, false"
+    assert statement_of("CreateDeltaTableCommand", arguments) == CatalogStatement(
+        "CREATE", "TABLE", "spark_catalog.d.c"
+    )
+
+
+@pytest.mark.parametrize("clustering", ["temp_cluster_by(a)", "cluster_by(a, b)"])
+def test_columns_that_rows_are_clustered_by_are_no_partitions(clustering) -> None:
+    spec = "TableSpec(Map(),Some(delta),Map(),None,None,None,None,false,List()), false"
+    assert (
+        statement_of("CreateTable", f"{DELTA}@1f, d.t, {COLUMNS}, [{clustering}], {spec}", s=DELTA).partitioned_by == ()
+    )
+
+
+def test_properties_of_a_database_are_unset() -> None:
+    plan = parse_plan(
+        "== Physical Plan ==\nExecute UnsetNamespacePropertiesCommand (1)\n   +- UnsetNamespacePropertiesCommand (3)\n"
+        "      +- ResolvedNamespace (2)\n\n\n(1) Execute UnsetNamespacePropertiesCommand\nOutput: []\n\n"
+        "(2) ResolvedNamespace\nArguments: V2SessionCatalog(spark_catalog), [u1]\n\n"
+        "(3) UnsetNamespacePropertiesCommand\nArguments: [a, c]\n\n"
+    )
+    assert plan is not None
+    assert read_statement(plan, Tables()) == CatalogStatement(
+        "ALTER", "DATABASE", "spark_catalog.u1", unset_properties=("a", "c")
+    )
+
+
 def test_a_table_as_select_may_be_made_only_if_it_is_not_there() -> None:
     made = statement_of("AtomicCreateTableAsSelect", f"{ICEBERG}@1f, db.t, Project [1 AS id#1], {BARE}, true")
     assert made == CatalogStatement("CREATE", "TABLE", "db.t", is_conditional=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import structs
@@ -278,7 +279,7 @@ class CatalogJournal:
             columns=columns,
             schema=write.schema,
             properties=said.properties,
-            is_certain=is_inner_right or _is_certain(change, said, how),
+            is_certain=_is_certain(change, said, how),
             is_ignored=is_ignored(change, is_there=False if is_new else None, is_conditional=said.is_conditional),
             partitioned_by=said.partitioned_by or (() if said is _UNSAID else partitioned_by),
         )
@@ -336,6 +337,10 @@ class CatalogJournal:
                 if one.change == "ALTER" and "location" in dict(one.properties):
                     return
 
+    def complete(self, made: Observed) -> None:
+        """Complete the last change, of a table that a command made of what lies there."""
+        self.changes[-1] = structs.replace(self.changes[-1], dataset=made.dataset.whole, schema=made.schema)
+
     def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
         """Keep a RENAME; the entity still has its former name."""
         said = statement or _UNSAID
@@ -365,7 +370,13 @@ class CatalogJournal:
         is_qualified = _split_name("TABLE", said.name)[0] != ""
         of = self.presence
         is_seen = any(entity.is_seen for entity in found)
-        was_there = is_seen or (is_qualified and of(object_type, named)) or of(object_type, known)
+        # The listener names the path of a table of Iceberg as it is.
+        by_place = (of(object_type, known), of(object_type, dropped.dataset))
+        was_there = (
+            is_seen
+            or (is_qualified and of(object_type, named))
+            or next((one for one in by_place if one is not None), None)
+        )
         last = next((entity for entity in found if entity.name == place), None)
         ignored = is_ignored("DROP", is_there=was_there, is_conditional=said.is_conditional)
         self._keep(
@@ -396,7 +407,7 @@ class CatalogJournal:
             dropped = bindings.in_database(known)
             for entity in dropped:
                 self.drop(run, Observed(entity.name, symlinks=frozenset(entity.symlinks)), [entity], None)
-            self._drop_inside(run, known)
+            self._drop_inside(run, known, bindings, dropped)
         renamed = _object_name(object_type, statement.new_name, known.namespace) if statement.new_name else known
         is_there = self.presence(object_type, known)
         if is_there is None and object_type == "DATABASE" and known.namespace == _SESSION_CATALOG:
@@ -443,8 +454,8 @@ class CatalogJournal:
         """Keep a change with the name of its catalog: as the listener or the command has it, or one before."""
         _, object_type, dataset, _ = what
         catalog = _split_name(object_type, said.name)[0]
-        if listened is not None and listened.framework != _HIVE:
-            catalog = listened.name
+        if listened is not None:
+            catalog = (catalog or _SESSION_CATALOG) if listened.framework == _HIVE else listened.name
         before = (one.catalog for one in reversed(self.changes) if one.dataset == dataset and one.catalog)
         details["catalog"] = catalog or next(before, "")
         if not details.get("schema") and details.get("is_ignored") is False:
@@ -459,16 +470,41 @@ class CatalogJournal:
                 self.changes[index] = structs.replace(one, partitioned_by=one.partitioned_by or columns)
                 return
 
-    def _drop_inside(self, run: RunState, database: DatasetName) -> None:
-        """Keep that views, and tables of which only commands know, go with their database."""
-        for object_type, name in dict.fromkeys((one.object_type, one.dataset) for one in self.changes):
-            is_inside = name.name.casefold().startswith(f"{database.name.casefold()}.")
-            if is_inside and name.namespace == database.namespace and self.presence(object_type, name):
-                self._keep(("DROP", object_type, name, name.name), run)
-                self._learn(object_type, [name], is_there=False)
+    def _drop_inside(self, run: RunState, database: DatasetName, bindings: Bindings, dropped: list[Entity]) -> None:
+        """Keep that views, and tables whose names only commands have, go with their database; add the tables."""
+        for object_type, catalog, name in dict.fromkeys(
+            (one.object_type, one.catalog, one.name) for one in self.changes
+        ):
+            known = DatasetName(catalog or _SESSION_CATALOG, name)
+            is_inside = known.namespace == database.namespace and _is_in(database.name, name)
+            if not is_inside or not self.presence(object_type, known):
+                continue
+            table = bindings.table(name) if object_type == "TABLE" else None
+            if table in dropped:
+                continue
+            if table is None:
+                self._keep(("DROP", object_type, known, name), run)
+                self._learn(object_type, [known], is_there=False)
+                continue
+            said = CatalogStatement("DROP", "TABLE", f"{known.namespace}.{name}")
+            self.drop(run, Observed(table.name, symlinks=frozenset(table.symlinks)), [table], said)
+            dropped.append(table)
+        made = (one for one in self.changes if one.object_type == "DATABASE" and one.dataset == database)
+        location = dict(chain.from_iterable(one.properties for one in made)).get("location", "")
+        for table in dropped:
+            table.is_managed |= any(location and is_at(one, location) for one in directories_above(table.name))
+
+
+def _is_in(database: str, name: str) -> bool:
+    return name.casefold().startswith(f"{database.casefold()}.")
 
 
 def _is_certain(change: ChangeType, said: CatalogStatement, how: WriteRun) -> bool:
+    if (change, said.change) == ("CREATE", "OVERWRITE"):
+        # Mode "overwrite" makes a table, and replaces one.
+        return how.is_replacing is False
+    if how.is_repeated and how.is_inner_right:
+        return True
     if change == "OVERWRITE":
         return how.is_replacing is not None
     is_decided = change not in {"CREATE", "ALTER"} or (change == "CREATE" and how.is_replacing is False)

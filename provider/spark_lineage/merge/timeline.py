@@ -283,7 +283,7 @@ class Timeline:
         run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
         if statement is not None and not statement.is_conditional:
             self.journal.command(run, statement, self._bindings)
-            self.journal.locate(write)
+            self.journal.complete(write)
         elif statement is not None and not entity.is_within(run):
             self.journal.found(run, write, entity, statement, is_there=is_table or None)
 

@@ -55,7 +55,9 @@ class JobEvents(Struct, frozen=True):
     def changed(self, transition: StatusTransition, *, job_type: JobType | None = None) -> JobExecutionStatusEvent:
         """Return the event of a change of status in Spark, at the time of that change."""
         said = structs.asdict(redact_lineage(transition))
-        return JobExecutionStatusEvent(**self._names(None), **said, job_type=job_type)
+        application_id = transition.subject_id if transition.subject == "APPLICATION" else transition.application_id
+        known = {"application_ids": (application_id,) if application_id else ()}
+        return JobExecutionStatusEvent(**self._names(None) | known, **said, job_type=job_type)
 
     def ended(
         self, state: TaskState, lineage: TaskLineage | None, *, job_type: JobType | None = None, exception: str = ""

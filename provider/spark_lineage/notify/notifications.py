@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from msgspec import Struct, structs
 
 from spark_lineage.merge.lineage import JobType, TaskLineage, TaskState
 from spark_lineage.merge.transition import StatusTransition
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from spark_lineage.notify.context import ListenerContext
     from spark_lineage.settings import Settings
     from spark_lineage.settings.places import TaskSettings
+
+Given = TypeVar("Given", bound=Struct)
 
 
 class Notifications:
@@ -71,7 +75,7 @@ class Notifications:
     def put(self, event: JobStatusChangedEvent | CatalogModificationEvent) -> None:
         """Queue an event of the job, or of a catalog, for each listener."""
         for delivery in self._deliveries:
-            delivery.put(event)
+            delivery.put(_own(event))
 
     def changed(self, transition: StatusTransition) -> None:
         """Report a change of status; from any thread."""
@@ -129,7 +133,13 @@ def _deliveries(sources: Iterable[Any], context: ListenerContext) -> Iterator[De
     for source in sources:
         name = source_name(source)
         try:
-            yield Delivery(name, partial(make_listener, source, context), context.logger)
+            yield Delivery(name, partial(make_listener, source, _own(context)), context.logger)
         except RuntimeError as error:
             # The host gives no more threads.
             context.logger.warning("Listener %s gets no events: %s", name, error)
+
+
+def _own(given: Given) -> Given:
+    """Return what one listener is given: a mapping that it changes is not that of the others."""
+    mappings = {name: dict(value) for name, value in structs.asdict(given).items() if isinstance(value, Mapping)}
+    return structs.replace(given, **mappings) if mappings else given

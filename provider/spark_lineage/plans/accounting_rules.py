@@ -23,7 +23,7 @@ def _rules(*groups: tuple[str, str]) -> Mapping[str, str]:
 
 
 LEAVES: Mapping[str, str] = _rules(
-    ("its rows are in the plan", "LocalTableScan OneRowRelation EmptyRelation"),
+    ("its rows are in the plan", "LocalTableScan OneRowRelation EmptyRelation ResolvedNamespace"),
     ("Spark counts its rows out", "Range"),
     ("another node of the plan has what it repeats", "ReusedExchange ReusedSubquery UnionLoopRef"),
     ("the command that it gives the rows of is an execution itself", "CommandResult"),

@@ -50,6 +50,7 @@ _UNNAMED_CHANGE = re.compile(r"TableChange\$(?:Rename|Delete)Column@")
 _QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
 _TRUE = "true"
 _PERSISTED = "PersistedView"
+_UNSET_OF_DATABASE = "UnsetNamespacePropertiesCommand"
 # Nothing is tried twice: a description may be any text.
 _BLANK = r"\s|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
 # What a CREATE TABLE is made of as SQL.
@@ -74,10 +75,9 @@ _WITHOUT_LINEAGE = re.compile(
 # The listener reports them.
 _REPORTED_BY_LISTENER = re.compile(
     r"LoadDataCommand|InsertInto(?:Hive|DataSource)DirCommand|InsertIntoDataSourceCommand|SaveAsV1TableCommand"
-    r"|CreateTableLike|(?:AlterTable)?(?:Add|Drop|Rename|Truncate)Partitions?(?:Command)?|AlterTable\w+|AlterDatabase\w+"
+    r"|(?:AlterTable)?(?:Add|Drop|Rename|Truncate)Partitions?(?:Command)?|AlterTable\w+|AlterDatabase\w+"
     r"|(?:Alter|Create|Drop|Rename)V?2?View\w*|(?:(?:Atomic)?Replace|Rename)Table\w*|AddColumns|CreateDeltaTableCommand"
     r"|(?:AppendData|OverwriteByExpression)ExecV1|RestoreTableCommand|DropDatabaseCommand|CreateDatabaseCommand"
-    r"|UnsetNamespacePropertiesCommand"
 )
 
 
@@ -90,6 +90,8 @@ def is_read(command: str) -> bool:
 def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
     """Return what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
     name, text = described(plan)
+    if name == _UNSET_OF_DATABASE:
+        text = f"{plan.arguments_of('ResolvedNamespace')}, {text}"
     parts = arguments(text or plan.arguments_of("ResolvedTable"))
     # A plan has the class of a catalog, the configuration its name.
     parts[0] = tables.catalog(parts[0].partition("@")[0]) or parts[0]
@@ -127,7 +129,7 @@ def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
     return structs.replace(
         statement,
         properties=comment + properties,
-        partitioned_by=tuple(_IDENTITY.sub(r"\g<column>", each) for each in partitions),
+        partitioned_by=tuple(_IDENTITY.sub(r"\g<column>", each) for each in partitions if "cluster_by(" not in each),
         schema=tuple(columns_in(text[: spec.start()])) if "[ColumnImpl(" in text else (),
     )
 
@@ -283,14 +285,13 @@ def _reader(
 
 
 def _create_view(parts: list[str]) -> CatalogStatement | None:
-    """``name, [comment], [properties], sql, IF NOT EXISTS, OR REPLACE, kind, …``; temporary views do not last."""
+    """``name, [columns], [comment], [properties], sql, IF NOT EXISTS, OR REPLACE, kind, …``; others do not last."""
     if _PERSISTED not in parts:
         return None
     kind = parts.index(_PERSISTED)
-    properties = next((_properties(part) for part in parts[1 : kind - 3] if part.startswith("[")), ())
-    comment = ", ".join(
-        takewhile(lambda part: not part.startswith("[") and not _QUERY.match(part), parts[1 : kind - 3])
-    )
+    said = [part for part in parts[1 : kind - 3] if not part.startswith("[(")]
+    properties = next((_properties(part) for part in said if part.startswith("[")), ())
+    comment = ", ".join(takewhile(lambda part: not part.startswith("[") and not _QUERY.match(part), said))
     return CatalogStatement(
         "OVERWRITE" if parts[kind - 1] == _TRUE else "CREATE",
         "VIEW",
@@ -301,10 +302,11 @@ def _create_view(parts: list[str]) -> CatalogStatement | None:
 
 
 def _create_as(parts: list[str]) -> CatalogStatement | None:
-    """``name, mode, …``; what appends to a table does not make it."""
-    if parts[1] == "Append":
+    """``name, [serde,] mode, …``; what appends to a table does not make it, and OVERWRITE may have replaced it."""
+    if "Append" in parts[1:3]:
         return None
-    return CatalogStatement("CREATE", "TABLE", _table(parts), is_conditional=parts[1] == "Ignore")
+    change: ChangeType = "OVERWRITE" if "Overwrite" in parts[1:3] else "CREATE"
+    return CatalogStatement(change, "TABLE", _table(parts), is_conditional="Ignore" in parts[1:3])
 
 
 def _clone(parts: list[str]) -> CatalogStatement | None:
@@ -312,7 +314,9 @@ def _clone(parts: list[str]) -> CatalogStatement | None:
     if not any("CloneTableCommand" in part for part in parts):
         return None
     change: ChangeType = "OVERWRITE" if parts[1] == "Overwrite" else "CREATE"
-    return CatalogStatement(change, "TABLE", _table(parts), is_conditional=parts[1] == "Ignore")
+    # Delta's command is one of Spark's own catalog, which it may not name.
+    name = ".".join(["spark_catalog", *table_parts(parts[0])][-3:])
+    return CatalogStatement(change, "TABLE", name, is_conditional=parts[1] == "Ignore")
 
 
 def _create_hive_as(parts: list[str]) -> CatalogStatement | None:
@@ -390,6 +394,13 @@ def _unset_properties(parts: list[str]) -> CatalogStatement:
     return CatalogStatement("ALTER", object_type, _table(parts), unset_properties=keys, is_conditional=is_conditional)
 
 
+def _unset_of_database(parts: list[str]) -> CatalogStatement:
+    """``catalog, [database], [a, b]``."""
+    return CatalogStatement(
+        "ALTER", "DATABASE", _database(parts), unset_properties=tuple(parts[2].strip("[]").split(", "))
+    )
+
+
 def _repair(parts: list[str]) -> CatalogStatement:
     """``name, ADD, DROP, …``: which partitions the command looks for, both for SYNC."""
     is_adding, is_dropping = (part == _TRUE for part in parts[1:3])
@@ -408,10 +419,11 @@ _RENAME = _reader("RENAME", "TABLE", _table, new_name=1, view=2)
 _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_reader("CREATE", "DATABASE", _database, conditional=2, properties=3), "CreateNamespace"),
     (_reader("ALTER", "DATABASE", _database, properties=2), "AlterNamespaceSetProperties"),
+    (_unset_of_database, _UNSET_OF_DATABASE),
     (_reader("DROP", "DATABASE", _database, conditional=2, cascading=3), "DropNamespace"),
     (_CREATE, "CreateDataSourceTableCommand CreateTableCommand CreateTableLikeCommand"),
     (_CREATE, "CreateHoodieTableCommand CreateHoodieTableLikeCommand"),
-    (_CREATE_V2, "CreateTable CreateTableAsSelect AtomicCreateTableAsSelect"),
+    (_CREATE_V2, "CreateTable CreateTableAsSelect AtomicCreateTableAsSelect CreateTableLike"),
     (_clone, CLONE),
     (_create_as, "CreateDataSourceTableAsSelectCommand CreateHoodieTableAsSelectCommand"),
     (_create_hive_as, "CreateHiveTableAsSelectCommand OptimizedCreateHiveTableAsSelectCommand"),
