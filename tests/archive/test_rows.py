@@ -23,6 +23,7 @@ from spark_lineage.merge.lineage import (
     ColumnLineage,
     DatasetLineage,
     InputField,
+    PartitionChange,
     SchemaField,
     Statistics,
     Storage,
@@ -97,6 +98,9 @@ def whole() -> dict[str, Any]:
                 properties=(("comment", "the mart"), ("password", "hunter2")),
                 catalog="ice",
                 partitioned_by=("days(at)",),
+                unset_properties=("owner",),
+                partitions=(PartitionChange(None, "day=1", "/data/day"), PartitionChange("day=0", None)),
+                repair="SYNC",
             ),
         ),
         applications=(
@@ -231,6 +235,12 @@ def test_catalog_changes(whole: dict[str, Any]) -> None:
         "catalog": "ice",
         "database": "shop",
         "partitioned_by": ["days(at)"],
+        "unset_properties": ["owner"],
+        "partitions": [
+            {"old": None, "new": "day=1", "location": "/data/day"},
+            {"old": "day=0", "new": None, "location": None},
+        ],
+        "repair": "SYNC",
     }
 
 

@@ -74,7 +74,8 @@ OF_ROWS = {
     "catalog_changes": (
         f"position int, {_CHANGE}, columns array<struct<old struct<{_COLUMN}>, new struct<{_COLUMN}>>>, "
         f"schema {_list_of(_COLUMN)}, properties map<string, string>, catalog string, database string, "
-        "partitioned_by array<string>"
+        "partitioned_by array<string>, unset_properties array<string>, "
+        "partitions array<struct<old string, new string, location string>>, repair string"
     ),
     "status_transitions": f"position int, {_TRANSITION}",
 }
@@ -208,6 +209,9 @@ def _catalog_change(position: int, change: _Json) -> Row:
         "catalog": change.get("catalog"),
         "database": change.get("database"),
         "partitioned_by": list(_each(change, "partitionedBy")),
+        "unset_properties": list(_each(change, "unsetProperties")),
+        "partitions": _rows("old string, new string, location string", change, "partitions"),
+        "repair": change.get("repair"),
     }
 
 
