@@ -52,6 +52,11 @@ class RealSpark:
 
     def run_task(self, **arguments: Any) -> Outcome:
         """Run the operator of the bench; its Spark has no UI."""
+        conf = {"spark.ui.enabled": "false", **arguments.pop("conf", {})}
+        return self.execute(**{**arguments, "conf": conf})
+
+    def execute(self, **arguments: Any) -> Outcome:
+        """Run the operator of the bench."""
         self.bench.env = {
             **(self.fast.env if self.release == OWN else JAVA_ENV),
             "PATH": self.path,
@@ -62,8 +67,7 @@ class RealSpark:
             **self.bench.env,
         }
         self.bench.limit_seconds = LIMIT_SECONDS
-        conf = {"spark.ui.enabled": "false", **arguments.pop("conf", {})}
-        return self.bench.run(**{"openlineage_jar": None, **arguments, "conf": conf})
+        return self.bench.run(**{"openlineage_jar": None, **arguments})
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ class LineageOperator(BaseOperator):
     template_fields: Sequence[str] = ("lineage_dir", "openlineage_jar", "lineage_tags", "lineage_conn_id")
     operator_extra_links = LINKS
     # Of the stock operator.
-    _hook: Any
+    _hook: Any = None
     _conn_id: str
     # Of the class, because the policy gives it to objects that another class has made.
     _session: LineageSession | None = None
@@ -155,6 +155,7 @@ class LineageOperator(BaseOperator):
             return run()
         with self._session:
             try:
+                self._attach()
                 return run()
             except (Exception, TaskDeferred):
                 raise
@@ -178,6 +179,9 @@ class LineageOperator(BaseOperator):
     def lineage_links(self) -> dict[str, str]:
         """The URLs of the links that this object has learnt when it executed, by XCom key."""
         return self._session.links if self._session is not None else {}
+
+    def _attach(self) -> None:
+        """Attach the adapter of an operator that makes no hook."""
 
     def _get_hook(self) -> Any:
         hook = super()._get_hook()  # type: ignore[misc]

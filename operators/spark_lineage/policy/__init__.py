@@ -35,13 +35,14 @@ _OURS = "spark_lineage.operators"
 _KINDS = (
     (f"{_STOCK}.spark_submit", "SparkSubmitOperator", "spark_default"),
     (f"{_STOCK}.spark_sql", "SparkSqlOperator", "spark_sql_default"),
+    (f"{_STOCK}.spark_pyspark", "PySparkOperator", ""),
 )
 
 
 def task_policy(task: Any) -> None:
     """Give a task lineage, if it is of a kind that can have it, and ``policy_rules`` do not exclude it.
 
-    These are ``SparkSubmitOperator`` and ``SparkSqlOperator``.
+    These are ``SparkSubmitOperator``, ``SparkSqlOperator`` and ``PySparkOperator`` (also as ``@task.pyspark``).
 
     Airflow calls it for each task of a parsed DAG, in the DAG processor and on the worker. A task stays as it is if it
     has lineage already, or if something goes wrong.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _ADAPTERS = {
     "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": "spark_submit.SparkSubmitAdapter",
     "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": "spark_sql.SparkSqlAdapter",
+    "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": "spark_pyspark.PySparkAdapter",
 }
 # From asking the processes of a killed job to end until they are killed.
 GRACE_SECONDS = 1.0
@@ -78,6 +79,8 @@ class OperatorAdapter(ABC):
 
     job_type: ClassVar[Literal["BATCH", "STREAMING"] | None] = None
     """Of each job of the operator, None where they differ."""
+    takes_listener: ClassVar[bool] = True
+    """Whether OpenLineage's listener can be added to its driver; else the event log is all there is."""
     hook: Any
     before_submit: Callable[[], Observer | None]
     is_killed: Callable[[], bool]

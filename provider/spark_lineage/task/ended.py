@@ -11,7 +11,14 @@ from msgspec import structs
 from spark_lineage.adapters.driver_output import DriverError, LineRedaction
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, BoundedRun
 from spark_lineage.launch.launch import with_application
-from spark_lineage.launch.log import LineageRequiredError, incompleteness, log_group, log_lineage, log_status
+from spark_lineage.launch.log import (
+    LineageRequiredError,
+    error_text,
+    incompleteness,
+    log_group,
+    log_lineage,
+    log_status,
+)
 from spark_lineage.merge.conclusion import EndFacts, reported_end
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status
@@ -91,7 +98,7 @@ class Ended:
         events.end(lineage, collector.counts, failure, Path(running.launch.directory), str(lacking or ""))
         if running.notifications is not None:
             with running.guard("The listeners do not get the lineage", can_fail=False):
-                running.notifications.ended(reported_end(lineage.state, failure), lineage, str(failure or ""))
+                running.notifications.ended(reported_end(lineage.state, failure), lineage, error_text(failure) if failure else "")
         if lineage.status is not None:
             log_status(lineage.status, log)
         if not running.is_injected and not collector.state.logged:
@@ -176,7 +183,7 @@ def _reason(running: Running, state: TaskState, error: BaseException | None) -> 
         return f"killed by Airflow ({kill.why})"
     if driver.process_id is None and is_client and error is not None:
         # Its process could not be started.
-        return str(error)
+        return error_text(error)
     if state == "COMPLETE":
         return ""
     reason = running.submission.monitor.driver_error

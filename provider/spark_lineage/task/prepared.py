@@ -20,7 +20,7 @@ from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageP
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
 from spark_lineage.launch.launch import Launch, find_launch, indexed, without_login
-from spark_lineage.launch.log import Guard
+from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.launch.retention import remove_submitted
 from spark_lineage.merge.transition import StatusTransition, report_of
 from spark_lineage.settings.places import lineage_directory
@@ -124,7 +124,7 @@ class Prepared:
             with suppress(OSError):
                 remove_submitted(Path(launch.directory))
             if (listeners := notifications_of(self, properties)) is not None:
-                listeners.ended("FAIL", None, str(error))
+                listeners.ended("FAIL", None, error_text(error))
                 listeners.close(self.task.settings.brief_seconds)
             raise
         if injection is not None and not injection.prepared.has_listener:

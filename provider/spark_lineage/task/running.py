@@ -22,7 +22,7 @@ from spark_lineage.launch.bounded_run import (
 )
 from spark_lineage.launch.directory import LAUNCH_FILE, root_of
 from spark_lineage.launch.launch import Launch, kept, store_launch
-from spark_lineage.launch.log import Log, log_trouble
+from spark_lineage.launch.log import Log, error_text, log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
 from spark_lineage.submission.submission import Submission
@@ -272,7 +272,7 @@ class Running:
         if self.notifications is not None:
             with self.guard("Listeners may have missed events", can_fail=False):
                 at_most = deadline.within(self._settings.brief_seconds).seconds_left
-                self.notifications.ended(state, None, str(failure or ""))
+                self.notifications.ended(state, None, error_text(failure) if failure else "")
                 self.notifications.close(at_most)
         self._tidy()
 

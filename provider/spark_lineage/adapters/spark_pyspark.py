@@ -1,0 +1,147 @@
+"""``PySparkOperator`` and ``@task.pyspark``: a function of Python within the task's own process (provider 6.3).
+
+PySpark starts the driver as a child of that process, with the properties that the operator gives it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Self
+
+from spark_lineage import declare
+from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
+from spark_lineage.inject.installation import pyspark_of_this_interpreter
+from spark_lineage.inject.preparation import PreparedArguments, Submitter
+from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.secrets.redaction import remember_values
+
+_REMOTE, _MASTER = "spark.remote", "spark.master"
+
+
+@dataclass(eq=False)
+class PySparkAdapter(OperatorAdapter):
+    """Adapts the operator itself, which has no hook: what is added goes into its ``config_kwargs`` while it runs.
+
+    The lineage is that of the event log. The class path of a JVM cannot be changed, and several tasks of
+    ``airflow dags test`` share one.
+
+    Upstream fault (6.3): a task that is killed leaves the JVM to work on until its own process ends.
+    """
+
+    takes_listener = False
+
+    def __post_init__(self) -> None:
+        operator = self.hook
+        self._has_ended = False
+        self._error = ""
+        self._target: Mapping[str, str] = {}
+        self._users = operator.config_kwargs
+        self._run_stock = operator.execute_callable
+        vars(operator)["execute_callable"] = self._run
+
+    @classmethod
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:  # noqa: ARG003
+        """Attach to an operator, which is its own hook.
+
+        :raises NotImplementedError: for Spark Connect
+        """
+        adapter = cls(operator, task.before_submit, task.is_killed)
+        adapter._extra = {str(key): str(value) for key, value in task.places.extra.items()}
+        has_master = task.places.has_connection and not task.places.master.endswith("://")
+        adapter._master = task.places.master if has_master else "local[*]"
+        if adapter._master.startswith(("sc://", "spark_connect://")) or _REMOTE in adapter.arguments.conf:
+            raise NotImplementedError("the driver of Spark Connect serves others as well, and is not followed")
+        return adapter
+
+    @property
+    def submitter(self) -> Submitter:
+        """How PySpark is going to start the driver."""
+        env = dict(os.environ)
+        if home := env.get("SPARK_HOME") or pyspark_of_this_interpreter():
+            env["SPARK_HOME"] = str(home)
+        return Submitter(
+            master=self.arguments.conf.get(_MASTER) or self._master,
+            spark_binary="spark-submit",
+            env=env,
+            properties_file=None,
+            repositories=[],
+            deploy_mode=self._deploy_mode,
+            named=[self.hook.python_callable.__code__.co_filename],
+        )
+
+    @staticmethod
+    def _deploy_mode(file_properties: Mapping[str, str]) -> str:
+        remember_values(file_properties)
+        return "client"
+
+    @property
+    def arguments(self) -> SubmitArguments:
+        """The extra of the connection, and above it ``config_kwargs``."""
+        own = {str(key): str(value) for key, value in self._users.items()}
+        return SubmitArguments({**self._extra, **own})
+
+    def inject(self, prepared: PreparedArguments) -> None:
+        """Add what was prepared to ``config_kwargs``."""
+        users = self.arguments.conf
+        added = {key: value for key, value in prepared.arguments.conf.items() if users.get(key) != value}
+        self.hook.config_kwargs = {**self._users, **added}
+        self._target = prepared.declares
+
+    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
+        """Mark nothing: the environment of the task's process is the user's."""
+
+    def remember_secrets(self) -> None:
+        """Learn the secrets of the job."""
+        remember_values({**os.environ, **self.arguments.conf})
+
+    @property
+    def has_driver_ended(self) -> bool:
+        """Whether the function has returned, and its session was stopped."""
+        return self._has_ended
+
+    def explain(self) -> str:
+        """Return the error of the function."""
+        return self._error
+
+    def kill(self) -> None:
+        """End the JVM, whose event log is whole then."""
+        process = _jvm()
+        if process is not None and not self._has_ended:
+            process.terminate()
+            try:
+                process.wait(GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+    def _run(self) -> Any:
+        # Another execution of this object has an adapter of its own.
+        vars(self.hook).pop("execute_callable", None)
+        self.begin()
+        if self.observer is not None:
+            self.driver.process_id = os.getpid()
+            self.observer.started(os.getpid())
+        declare.set_target(self._target or None)
+        try:
+            return self._run_stock()
+        except BaseException as error:
+            # The text of an error of Java is in the JVM, which may be gone.
+            with suppress(Exception):
+                self._error = str(error)
+            self._error = self._error or type(error).__name__
+            raise
+        finally:
+            self._has_ended = not self.is_killed()
+            declare.set_target(None)
+            self.hook.config_kwargs = self._users
+
+
+def _jvm() -> subprocess.Popen[bytes] | None:
+    """Return the process that PySpark has started in this one; None where there is none."""
+    with suppress(AttributeError):
+        return sys.modules["pyspark"].SparkContext._gateway.proc  # type: ignore[no-any-return]  # noqa: SLF001
+    return None
