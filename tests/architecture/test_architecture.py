@@ -34,7 +34,7 @@ ARROWS = {
     "http_client": set(),
     "settings": {"launch", "naming", "secrets"},
     "inject": {"declare", "http_client", "launch", "secrets", "settings"},
-    "adapters": {"http_client", "inject", "launch", "secrets", "settings", "watch"},
+    "adapters": {"declare", "http_client", "inject", "launch", "secrets", "settings", "watch"},
     "plans": {"launch", "merge", "naming", "secrets"},
     "submission": {"declare", "http_client", "launch", "merge", "plans", "secrets", "settings", "watch"},
     "receiver": {"cli", "submission", "launch"},

@@ -155,7 +155,6 @@ class LineageOperator(BaseOperator):
             return run()
         with self._session:
             try:
-                self._attach()
                 return run()
             except (Exception, TaskDeferred):
                 raise
@@ -179,9 +178,6 @@ class LineageOperator(BaseOperator):
     def lineage_links(self) -> dict[str, str]:
         """The URLs of the links that this object has learnt when it executed, by XCom key."""
         return self._session.links if self._session is not None else {}
-
-    def _attach(self) -> None:
-        """Attach the adapter of an operator that makes no hook."""
 
     def _get_hook(self) -> Any:
         hook = super()._get_hook()  # type: ignore[misc]

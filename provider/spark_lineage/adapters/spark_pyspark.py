@@ -10,8 +10,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from spark_lineage import declare
 from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
@@ -20,7 +20,10 @@ from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.secrets.redaction import remember_values
 
-_REMOTE, _MASTER = "spark.remote", "spark.master"
+if TYPE_CHECKING:
+    from spark_lineage.launch.log import Guard
+
+REMOTE, _MASTER = "spark.remote", "spark.master"
 
 
 @dataclass(eq=False)
@@ -34,6 +37,12 @@ class PySparkAdapter(OperatorAdapter):
     """
 
     takes_listener = False
+    extra: Mapping[str, str] = field(kw_only=True, repr=False)
+    """Of the connection: the operator takes it for Spark properties."""
+    master: str = field(kw_only=True)
+    remote: str = field(kw_only=True, repr=False)
+    """The URL of a server of Spark Connect, which may hold a token; empty without one."""
+    guard: Guard = field(kw_only=True)
 
     def __post_init__(self) -> None:
         operator = self.hook
@@ -45,18 +54,22 @@ class PySparkAdapter(OperatorAdapter):
         vars(operator)["execute_callable"] = self._run
 
     @classmethod
-    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:  # noqa: ARG003
-        """Attach to an operator, which is its own hook.
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> PySparkAdapter:  # noqa: ARG003
+        """Attach to an operator, which is its own hook."""
+        from spark_lineage.adapters.spark_connect import SparkConnectAdapter
 
-        :raises NotImplementedError: for Spark Connect
-        """
-        adapter = cls(operator, task.before_submit, task.is_killed)
-        adapter._extra = {str(key): str(value) for key, value in task.places.extra.items()}
+        extra = {str(key): str(value) for key, value in task.places.extra.items()}
         has_master = task.places.has_connection and not task.places.master.endswith("://")
-        adapter._master = task.places.master if has_master else "local[*]"
-        if adapter._master.startswith(("sc://", "spark_connect://")) or _REMOTE in adapter.arguments.conf:
-            raise NotImplementedError("the driver of Spark Connect serves others as well, and is not followed")
-        return adapter
+        master, remote = task.places.master if has_master else "local[*]", ""
+        if master.startswith("spark_connect://"):
+            # As the operator asks for it.
+            from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
+
+            remote = SparkConnectHook(operator.conn_id).get_connection_url()
+        remote = str(operator.config_kwargs.get(REMOTE) or extra.get(REMOTE) or remote)
+        kind = SparkConnectAdapter if remote else PySparkAdapter
+        before, is_killed = task.before_submit, task.is_killed
+        return kind(operator, before, is_killed, guard=task.guard, extra=extra, master=master, remote=remote)
 
     @property
     def submitter(self) -> Submitter:
@@ -65,7 +78,7 @@ class PySparkAdapter(OperatorAdapter):
         if home := env.get("SPARK_HOME") or pyspark_of_this_interpreter():
             env["SPARK_HOME"] = str(home)
         return Submitter(
-            master=self.arguments.conf.get(_MASTER) or self._master,
+            master=self.remote.partition(";")[0] or self.arguments.conf.get(_MASTER) or self.master,
             spark_binary="spark-submit",
             env=env,
             properties_file=None,
@@ -83,7 +96,7 @@ class PySparkAdapter(OperatorAdapter):
     def arguments(self) -> SubmitArguments:
         """The extra of the connection, and above it ``config_kwargs``."""
         own = {str(key): str(value) for key, value in self._users.items()}
-        return SubmitArguments({**self._extra, **own})
+        return SubmitArguments({**self.extra, **own})
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Add what was prepared to ``config_kwargs``."""
@@ -97,7 +110,7 @@ class PySparkAdapter(OperatorAdapter):
 
     def remember_secrets(self) -> None:
         """Learn the secrets of the job."""
-        remember_values({**os.environ, **self.arguments.conf})
+        remember_values({**os.environ, **self.arguments.conf, REMOTE: self.remote})
 
     @property
     def has_driver_ended(self) -> bool:
@@ -143,5 +156,5 @@ class PySparkAdapter(OperatorAdapter):
 def _jvm() -> subprocess.Popen[bytes] | None:
     """Return the process that PySpark has started in this one; None where there is none."""
     with suppress(AttributeError):
-        return sys.modules["pyspark"].SparkContext._gateway.proc  # type: ignore[no-any-return]  # noqa: SLF001
+        return sys.modules["pyspark"].SparkContext._gateway.proc  # type: ignore[no-any-return]
     return None

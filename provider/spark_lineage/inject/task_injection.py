@@ -34,6 +34,7 @@ from spark_lineage.inject.properties import (
     LineageProperties,
     NoRoomError,
     SubmitArguments,
+    identity_of,
     is_writable_tag,
     misread_in_lists,
     split,
@@ -140,6 +141,15 @@ def inject_task(
 
             injected.prepared = use_archive(injected.prepared, submitter, guard.log)
     return injected
+
+
+def inject_session(lineage: LineageProperties, submitter: Submitter) -> TaskInjection:
+    """Prepare a session of a driver that was started by others: its directory is made, and it gets no properties."""
+    directory = Path(lineage.events_file).parent
+    create_private(directory)
+    identity = SubmitArguments(identity_of(lineage, {}))
+    prepared = PreparedArguments(identity, None, "client", {}, has_listener=False)
+    return TaskInjection(ship_declare(prepared, submitter, directory), directory)
 
 
 class NoEvidenceError(Exception):

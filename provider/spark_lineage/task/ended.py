@@ -97,8 +97,9 @@ class Ended:
         failure = self.error or unmet(lineage, lacking, required=required)
         events.end(lineage, collector.counts, failure, Path(running.launch.directory), str(lacking or ""))
         if running.notifications is not None:
+            text = error_text(failure) if failure is not None else ""
             with running.guard("The listeners do not get the lineage", can_fail=False):
-                running.notifications.ended(reported_end(lineage.state, failure), lineage, error_text(failure) if failure else "")
+                running.notifications.ended(reported_end(lineage.state, failure), lineage, text)
         if lineage.status is not None:
             log_status(lineage.status, log)
         if not running.is_injected and not collector.state.logged:

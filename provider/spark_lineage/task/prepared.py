@@ -17,7 +17,7 @@ from msgspec import structs
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
-from spark_lineage.inject.task_injection import TaskInjection, inject_task
+from spark_lineage.inject.task_injection import TaskInjection, inject_session, inject_task
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
 from spark_lineage.launch.launch import Launch, find_launch, indexed, without_login
 from spark_lineage.launch.log import Guard, error_text
@@ -210,6 +210,7 @@ class Prepared:
             run_id=lineage.parent.get("spark.openlineage.parentRunId", ""),
             host=socket.gethostname(),
             event_conn_ids=settings.lineage_conn_id,
+            session_id=adapter.session_id,
             **servers,
         )
         return launch, lineage, properties
@@ -225,6 +226,10 @@ class Prepared:
 
     def _injected(self, launch: Launch, lineage: LineageProperties, endpoints: Endpoints) -> TaskInjection:
         settings, has_history = self.task.settings, bool(endpoints.history_server_url)
+        if launch.session_id:
+            injection = inject_session(lineage, self.adapter.submitter)
+            self.adapter.inject(injection.prepared)
+            return injection
         injection = inject_task(
             lineage,
             settings,

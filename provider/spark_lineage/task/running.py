@@ -159,6 +159,9 @@ class Running:
 
     def started(self, process_id: int) -> None:
         """Learn that the process of the job runs on this machine."""
+        driver = self.submission.driver
+        if self.launch.session_id:
+            self.keep(application_id=driver.application_id, event_logs=driver.event_logs)
         self.keep(process_id=process_id)
         if self.launch.deploy_mode == "client":
             self.submission.monitor.submitted(f"{self.launch.host}:{process_id}")
@@ -272,7 +275,7 @@ class Running:
         if self.notifications is not None:
             with self.guard("Listeners may have missed events", can_fail=False):
                 at_most = deadline.within(self._settings.brief_seconds).seconds_left
-                self.notifications.ended(state, None, error_text(failure) if failure else "")
+                self.notifications.ended(state, None, error_text(failure) if failure is not None else "")
                 self.notifications.close(at_most)
         self._tidy()
 

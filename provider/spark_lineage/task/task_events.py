@@ -145,7 +145,8 @@ class TaskEvents:
         end, event = reported_end(lineage.state, error), None
         seconds = self._kill.deadline.within(self._settings.brief_seconds).seconds_left
         with self._lock, self._guard("The end of the task is not sent", can_fail=False):
-            event = Outgoing.encode(task_event(self._airflow, known, end, self._guard, error=error_text(error) if error else ""))
+            text = error_text(error) if error is not None else ""
+            event = Outgoing.encode(task_event(self._airflow, known, end, self._guard, error=text))
             with self._guard("The end cannot be sent again later", can_fail=False):
                 if directory is not None:
                     # Where a process that took this one for lost has sent an end, it is that one.
