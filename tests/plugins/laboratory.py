@@ -474,8 +474,8 @@ def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:
         "lineage": _as_json(get(None)),
         "driver": driver,
         "session_id": id(session),
-        "hook_id": id(operator._hook),
-        "keep": _KEPT.append((session, operator._hook)),
+        "hook_id": id(getattr(operator, "_hook", None)),
+        "keep": _KEPT.append((session, getattr(operator, "_hook", None))),
     }
 
 

@@ -236,3 +236,24 @@ def test_an_operator_that_defers_itself_has_one_end(bench: Bench) -> None:
     assert outcome.error is None, outcome.printed
     assert len(outcome.names("outputs")) > 0
     assert outcome.printed.count("Delivery:") == 1
+
+
+def test_functions_with_a_spark_session_have_lineage(parse: Parse) -> None:
+    pytest.importorskip("airflow.providers.apache.spark.operators.spark_pyspark")
+    more = (
+        "from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator\n"
+        "from airflow.sdk import DAG, task\n"
+        "def count(spark):\n"
+        "    return 1\n"
+        "with DAG('functions'):\n"
+        "    PySparkOperator(task_id='plain', python_callable=count)\n"
+        "    task.pyspark(task_id='decorated')(count)()\n"
+    )
+    found = parse(1, more=more)
+
+    for task, kind in (("plain", "PySparkOperator"), ("decorated", "_PySparkDecoratedOperator")):
+        one = found["tasks"][task]["functions"]
+        assert one["by"] == "spark_lineage.policy"
+        assert one["bases"][:3] == [kind, "LineagePySparkOperator", "LineageOperator"]
+        assert {"op_kwargs", "lineage_dir", "lineage_by"} <= set(one["fields"])
+        assert "Lineage" in one["links"]

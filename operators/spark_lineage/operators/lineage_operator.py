@@ -55,7 +55,7 @@ class LineageOperator(BaseOperator):
     template_fields: Sequence[str] = ("lineage_dir", "openlineage_jar", "lineage_tags", "lineage_conn_id")
     operator_extra_links = LINKS
     # Of the stock operator.
-    _hook: Any = None
+    _hook: Any
     _conn_id: str
     # Of the class, because the policy gives it to objects that another class has made.
     _session: LineageSession | None = None
