@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
+from spark_lineage.launch.launch import TaskKey, launches_below
+from spark_lineage.launch.log import Log
+from spark_lineage.recover.recovery import end_leftovers, recover
+from spark_lineage.recover.search import LostTry
+from spark_lineage.settings.places import Places
+
 if TYPE_CHECKING:
     from laboratory import Outcome
     from real_spark import RealSpark
@@ -142,3 +148,17 @@ def test_functions_of_an_installation_have_lineage_by_the_policy(
     assert outcome.last["returned"] == 1
     assert state(outcome) == "COMPLETE"
     assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]
+
+
+def test_function_whose_worker_is_lost_is_recovered_from_the_log(
+    real_spark: RealSpark, run: Callable[..., Outcome]
+) -> None:
+    with pytest.raises(AssertionError):
+        run("lost")
+    (launch,) = launches_below(real_spark.bench.lineage_dir)
+    lost = LostTry(TaskKey("shop", "manual", "load"), launch)
+    recovered = recover(lost, Places(), ended_processes=end_leftovers(launch), logger=Log(__name__))
+
+    assert recovered.lineage.state == "FAIL"
+    assert [Path(one.dataset.name).name for one in recovered.lineage.inputs] == ["orders"]
+    assert [Path(one.dataset.name).name for one in recovered.lineage.outputs] == ["doubled"]
