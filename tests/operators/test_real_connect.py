@@ -142,3 +142,20 @@ def test_url_of_the_user_keeps_its_session(run: Callable[..., Outcome], server: 
 
     assert outcome.error is None, outcome.printed
     assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]
+
+
+def test_stream_of_a_session_has_its_sink(run: Callable[..., Outcome]) -> None:
+    outcome = run("streamed")
+
+    assert outcome.error is None, outcome.printed
+    assert [Path(name).name for name in outcome.names("inputs")] == ["orders"]
+    assert [Path(name).name for name in outcome.names("outputs")] == ["streamed"]
+
+
+def test_query_that_the_server_refuses_fails_the_task_alone(run: Callable[..., Outcome]) -> None:
+    outcome = run("unresolved")
+
+    assert outcome.error is not None
+    assert "TABLE_OR_VIEW_NOT_FOUND" in outcome.error
+    assert state(outcome) == "FAIL"
+    assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]

@@ -162,3 +162,19 @@ def test_function_whose_worker_is_lost_is_recovered_from_the_log(
     assert recovered.lineage.state == "FAIL"
     assert [Path(one.dataset.name).name for one in recovered.lineage.inputs] == ["orders"]
     assert [Path(one.dataset.name).name for one in recovered.lineage.outputs] == ["doubled"]
+
+
+def test_two_functions_of_one_process_share_a_jvm(run: Callable[..., Outcome]) -> None:
+    outcome = run("again", executions=2)
+
+    for one in outcome.executions:
+        assert not one["errors"], outcome.printed
+        assert [Path(output["name"]).name for output in one["lineage"]["outputs"]] == ["doubled"]
+
+
+def test_stream_of_a_function_has_its_sink(run: Callable[..., Outcome]) -> None:
+    outcome = run("streamed")
+
+    assert outcome.error is None, outcome.printed
+    assert [Path(name).name for name in outcome.names("inputs")] == ["orders"]
+    assert [Path(name).name for name in outcome.names("outputs")] == ["streamed"]

@@ -41,3 +41,22 @@ def lost(folder: str, spark: Any) -> None:
     doubled(folder, spark)
     time.sleep(1)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def again(folder: str, spark: Any) -> None:
+    """Overwrite the doubled amounts."""
+    doubled = spark.read.json(f"{folder}/orders").selectExpr("id", "amount * 2 AS doubled")
+    doubled.write.mode("overwrite").parquet(f"{folder}/doubled")
+
+
+def streamed(folder: str, spark: Any) -> None:
+    """Write the orders that are there as a stream."""
+    orders = spark.readStream.schema("id int, amount int").json(f"{folder}/orders")
+    writing = orders.writeStream.format("parquet").option("checkpointLocation", f"{folder}/checkpoint")
+    writing.trigger(availableNow=True).start(f"{folder}/streamed").awaitTermination()
+
+
+def unresolved(folder: str, spark: Any) -> None:
+    """Write one table, and query one that is not there."""
+    doubled(folder, spark)
+    spark.sql("SELECT nothing FROM nowhere").show()
