@@ -36,6 +36,7 @@ _KINDS = (
     (f"{_STOCK}.spark_submit", "SparkSubmitOperator", "spark_default"),
     (f"{_STOCK}.spark_sql", "SparkSqlOperator", "spark_sql_default"),
     (f"{_STOCK}.spark_pyspark", "PySparkOperator", ""),
+    (f"{_STOCK}.spark_pipelines", "SparkPipelinesOperator", "spark_default"),
 )
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _ADAPTERS = {
     "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": "spark_submit.SparkSubmitAdapter",
     "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": "spark_sql.SparkSqlAdapter",
+    "airflow.providers.apache.spark.operators.spark_pipelines.SparkPipelinesOperator": (
+        "spark_pipelines.SparkPipelinesAdapter"
+    ),
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": "spark_pyspark.PySparkAdapter",
 }
 # From asking the processes of a killed job to end until they are killed.

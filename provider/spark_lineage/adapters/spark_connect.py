@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_lineage.adapters.spark_pyspark import REMOTE, PySparkAdapter
 from spark_lineage.inject.preparation import PreparedArguments
 from spark_lineage.launch.directory import local_directory
 
+if TYPE_CHECKING:
+    from spark_lineage.launch.driver import Driver
+
+ASKED = ("spark.app.id", "spark.eventLog.enabled", "spark.eventLog.dir")
 # Spark's own default.
 _DEFAULT_DIRECTORY = "/tmp/spark-events"  # noqa: S108
 
@@ -32,16 +36,11 @@ class SparkConnectAdapter(PySparkAdapter):
 
     def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:  # noqa: ARG002
         """Choose the id of the session, unless the user has one."""
-        users = [part for part in self.remote.split(";") if part.startswith("session_id=")]
-        self.session_id = users[0].partition("=")[2] if users else launch_id
+        self.session_id = session_of(self.remote) or launch_id
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Add the id of the session to the URL of the server."""
-        remote, address = self.remote, f";session_id={self.session_id}"
-        if address not in remote:
-            # The parameters of the URL begin behind "/;".
-            has_path = "/" in remote.removeprefix("sc://")
-            self.hook.config_kwargs = {**self._users, REMOTE: f"{remote}{'' if has_path else '/'}{address}"}
+        self.hook.config_kwargs = {**self._users, REMOTE: with_session(self.remote, self.session_id)}
         self._target = prepared.declares
 
     def kill(self) -> None:
@@ -73,17 +72,40 @@ class SparkConnectAdapter(PySparkAdapter):
 
         :raises FileNotFoundError: where there is none that can be read here
         """
-        conf = self._client.conf
-        is_enabled = conf.get("spark.eventLog.enabled", "false") == "true"
-        given = conf.get("spark.eventLog.dir", _DEFAULT_DIRECTORY)
-        directory = local_directory(given) if is_enabled else None
-        if directory is None or not os.access(directory, os.R_OK | os.X_OK):
-            why = f"its spark.eventLog.dir {given} cannot be read here" if is_enabled else "it writes no event log"
-            raise FileNotFoundError(
-                f"Nothing is known of what the Spark Connect server does: {why}. Set spark.eventLog.enabled=true for "
-                "the server, and a spark.eventLog.dir that the worker can read."
-            )
-        self.driver.application_id = conf.get("spark.app.id")
-        self.driver.logged_ids, self.driver.event_logs = (self.driver.application_id,), (directory,)
+        found = {key: self._client.conf.get(key, "") for key in ASKED}
+        follow_session(self.driver, found)
         if self.observer is not None:
             self.observer.started(os.getpid())
+
+
+def session_of(remote: str) -> str:
+    """Return the id of the session that a URL names; empty for none."""
+    named = [part for part in remote.split(";") if part.startswith("session_id=")]
+    return named[0].partition("=")[2] if named else ""
+
+
+def with_session(remote: str, session_id: str) -> str:
+    """Return the URL of a server with the id of a session (``ChannelBuilder``: its parameters begin behind ``/;``)."""
+    if session_of(remote):
+        return remote
+    has_path = "/" in remote.removeprefix("sc://")
+    return f"{remote}{'' if has_path else '/'};session_id={session_id}"
+
+
+def follow_session(driver: Driver, conf: Mapping[str, str]) -> None:
+    """Have the event log of a server read.
+
+    :param conf: what the server says of ``ASKED``, empty where it has nothing
+    :raises FileNotFoundError: where there is no log that can be read here
+    """
+    application_id, enabled, given = (conf.get(key, "") for key in ASKED)
+    given = given or _DEFAULT_DIRECTORY
+    directory = local_directory(given) if enabled == "true" else None
+    if directory is None or not os.access(directory, os.R_OK | os.X_OK):
+        why = f"its spark.eventLog.dir {given} cannot be read here" if enabled == "true" else "it writes no event log"
+        raise FileNotFoundError(
+            f"Nothing is known of what the Spark Connect server does: {why}. Set spark.eventLog.enabled=true for the "
+            "server, and a spark.eventLog.dir that the worker can read."
+        )
+    driver.application_id = application_id
+    driver.logged_ids, driver.event_logs = (application_id,), (directory,)
