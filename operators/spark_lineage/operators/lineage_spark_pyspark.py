@@ -20,7 +20,7 @@ class LineagePySparkOperator(LineageOperator, PySparkOperator):
     """Run a function with a Spark session, and give its task one truthful OpenLineage event.
 
     It takes every argument of ``PySparkOperator``, and those of ``LineageOperator``. For ``@task.pyspark``, see
-    ``docs/policy.md``.
+    ``docs/operators.md``.
     """
 
     template_fields: Sequence[str] = (*PySparkOperator.template_fields, *LineageOperator.template_fields)

@@ -43,7 +43,7 @@ _KINDS = (
 def task_policy(task: Any) -> None:
     """Give a task lineage, if it is of a kind that can have it, and ``policy_rules`` do not exclude it.
 
-    These are ``SparkSubmitOperator``, ``SparkSqlOperator`` and ``PySparkOperator`` (also as ``@task.pyspark``).
+    These are the operators of the Spark provider, ``@task.pyspark``, and subclasses of them.
 
     Airflow calls it for each task of a parsed DAG, in the DAG processor and on the worker. A task stays as it is if it
     has lineage already, or if something goes wrong.
