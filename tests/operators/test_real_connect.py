@@ -132,6 +132,8 @@ def test_server_without_a_log_is_named_and_nothing_is_invented(real_spark: RealS
 
     assert outcome.error is None, outcome.printed
     assert "Nothing is known of what the Spark Connect server does: it writes no event log." in outcome.printed
+    assert "No lineage came from the Spark Connect server" in outcome.printed
+    assert "FileNotFoundError" not in outcome.printed
     assert outcome.lineage is not None
     assert (outcome.lineage["inputs"], outcome.lineage["outputs"]) == ([], [])
 

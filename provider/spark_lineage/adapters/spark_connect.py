@@ -15,6 +15,7 @@ from spark_lineage.launch.directory import local_directory
 
 if TYPE_CHECKING:
     from spark_lineage.launch.driver import Driver
+    from spark_lineage.launch.log import Log
 
 ASKED = ("spark.app.id", "spark.eventLog.enabled", "spark.eventLog.dir")
 # Spark's own default.
@@ -70,10 +71,10 @@ class SparkConnectAdapter(PySparkAdapter):
     def _find_log(self) -> None:
         """Ask the server for its event log, and have it read.
 
-        :raises FileNotFoundError: where there is none that can be read here
+        :raises OSError: where there is none that can be read here
         """
         found = {key: self._client.conf.get(key, "") for key in ASKED}
-        follow_session(self.driver, found)
+        follow_session(self.driver, found, self.guard.log)
         if self.observer is not None:
             self.observer.started(os.getpid())
 
@@ -92,20 +93,21 @@ def with_session(remote: str, session_id: str) -> str:
     return f"{remote}{'' if has_path else '/'};session_id={session_id}"
 
 
-def follow_session(driver: Driver, conf: Mapping[str, str]) -> None:
+def follow_session(driver: Driver, conf: Mapping[str, str], log: Log) -> None:
     """Have the event log of a server read.
 
     :param conf: what the server says of ``ASKED``, empty where it has nothing
-    :raises FileNotFoundError: where there is no log that can be read here
+    :raises OSError: where there is no log that can be read here
     """
     application_id, enabled, given = (conf.get(key, "") for key in ASKED)
     given = given or _DEFAULT_DIRECTORY
     directory = local_directory(given) if enabled == "true" else None
     if directory is None or not os.access(directory, os.R_OK | os.X_OK):
         why = f"its spark.eventLog.dir {given} cannot be read here" if enabled == "true" else "it writes no event log"
-        raise FileNotFoundError(
+        raise OSError(
             f"Nothing is known of what the Spark Connect server does: {why}. Set spark.eventLog.enabled=true for the "
             "server, and a spark.eventLog.dir that the worker can read."
         )
     driver.application_id = application_id
     driver.logged_ids, driver.event_logs = (application_id,), (directory,)
+    log.info("Lineage comes from the event log of the Spark Connect server, in %s", directory)

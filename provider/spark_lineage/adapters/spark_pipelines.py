@@ -140,6 +140,6 @@ class SparkPipelinesAdapter(OperatorAdapter):
                 found = json.loads(asking.communicate(timeout=ANSWER_SECONDS)[0])
             finally:
                 asking.kill()
-        follow_session(self.driver, found)
+        follow_session(self.driver, found, self.guard.log)
         if self.observer is not None and self.driver.process_id is not None:
             self.observer.started(self.driver.process_id)

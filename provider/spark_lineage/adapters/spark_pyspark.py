@@ -11,17 +11,15 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spark_lineage import declare
 from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
 from spark_lineage.inject.installation import pyspark_of_this_interpreter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.secrets.redaction import remember_values
-
-if TYPE_CHECKING:
-    from spark_lineage.launch.log import Guard
 
 REMOTE, _MASTER = "spark.remote", "spark.master"
 
@@ -45,13 +43,10 @@ class PySparkAdapter(OperatorAdapter):
     guard: Guard = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        operator = self.hook
-        self._has_ended = False
-        self._error = ""
+        self._has_ended, self._error = False, ""
         self._target: Mapping[str, str] = {}
-        self._users = operator.config_kwargs
-        self._run_stock = operator.execute_callable
-        vars(operator)["execute_callable"] = self._run
+        self._users, self._run_stock = self.hook.config_kwargs, self.hook.execute_callable
+        vars(self.hook)["execute_callable"] = self._run
 
     @classmethod
     def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> PySparkAdapter:  # noqa: ARG003
@@ -84,7 +79,6 @@ class PySparkAdapter(OperatorAdapter):
             properties_file=None,
             repositories=[],
             deploy_mode=self._deploy_mode,
-            named=[self.hook.python_callable.__code__.co_filename],
         )
 
     @staticmethod
@@ -126,26 +120,22 @@ class PySparkAdapter(OperatorAdapter):
         process = _jvm()
         if process is not None and not self._has_ended:
             process.terminate()
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            process.kill()
 
     def _run(self) -> Any:
         # Another execution of this object has an adapter of its own.
         vars(self.hook).pop("execute_callable", None)
-        self.begin()
-        if self.observer is not None:
-            self.driver.process_id = os.getpid()
-            self.observer.started(os.getpid())
-        declare.set_target(self._target or None)
         try:
+            self.begin()
+            if self.observer is not None:
+                self.driver.process_id = os.getpid()
+                self.observer.started(os.getpid())
+            declare.set_target(self._target or None)
             return self._run_stock()
         except BaseException as error:
-            # The text of an error of Java is in the JVM, which may be gone.
-            with suppress(Exception):
-                self._error = str(error)
-            self._error = self._error or type(error).__name__
+            self._error = error_text(error)
             raise
         finally:
             self._has_ended = not self.is_killed()

@@ -134,6 +134,8 @@ def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = No
     :param launch: of the job, None where nothing is known of it
     """
     event_logs, events_from = (launch.event_logs, launch.events_from) if launch is not None else ((), "")
+    if launch is not None and launch.session_id:
+        return "No lineage came from the Spark Connect server: its log cannot be read, or has nothing of the session."
     if not has_listener:
         return (
             f"No lineage came from the driver: no event log of it in {' and '.join(event_logs)}. The three most likely "
