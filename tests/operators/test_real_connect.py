@@ -16,6 +16,12 @@ import psutil
 import pytest
 from connect_server import connect_server
 
+from spark_lineage.launch.launch import TaskKey, launches_below
+from spark_lineage.launch.log import Log
+from spark_lineage.recover.recovery import end_leftovers, recover
+from spark_lineage.recover.search import LostTry
+from spark_lineage.settings.places import Places
+
 if TYPE_CHECKING:
     from laboratory import Outcome
     from real_spark import RealSpark
@@ -161,3 +167,17 @@ def test_query_that_the_server_refuses_fails_the_task_alone(run: Callable[..., O
     assert "TABLE_OR_VIEW_NOT_FOUND" in outcome.error
     assert state(outcome) == "FAIL"
     assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]
+
+
+def test_task_whose_worker_is_lost_is_recovered_from_the_log_of_the_server(
+    real_spark: RealSpark, run: Callable[..., Outcome]
+) -> None:
+    with pytest.raises(AssertionError):
+        run("lost")
+    (launch,) = launches_below(real_spark.bench.lineage_dir)
+    lost = LostTry(TaskKey("shop", "manual", "load"), launch)
+    recovered = recover(lost, Places(), ended_processes=end_leftovers(launch), logger=Log(__name__))
+
+    assert recovered.lineage.state == "FAIL"
+    assert [Path(one.dataset.name).name for one in recovered.lineage.inputs] == ["orders"]
+    assert [Path(one.dataset.name).name for one in recovered.lineage.outputs] == ["doubled"]
