@@ -187,11 +187,12 @@ class GrowingEventLog:
             if number > self._number:
                 # Only now it is certain that nothing more comes to the part before.
                 yield from self._finish_part()
-                is_first, self._number = self._number < 0, number
                 is_old = (self._path / name).stat().st_mtime < self._since
-                if is_first or not is_old:
-                    self._part = _Part(self._path / name)
-                    yield from self._part.lines(HEAD_OF_LOG_BYTES if is_old else at_most)
+                if is_old and self._number >= 0:
+                    self._number = number
+                    continue
+                self._part, self._number = _Part(self._path / name), number
+                yield from self._part.lines(HEAD_OF_LOG_BYTES if is_old else at_most)
                 if is_old:
                     self.close()
                     self._part = None
