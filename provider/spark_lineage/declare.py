@@ -254,6 +254,8 @@ class _Program:
         self._said: set[str] = set()
         self._pid = 0
         self._file = ""
+        self.target: Mapping[str, Any] | None = None
+        """Where an operator has this process declare; None where the program finds out."""
 
     def record(
         self, call: str, sources: Sources, written: list[_Written], stated: Mapping[str, Any] | None = None
@@ -269,9 +271,9 @@ class _Program:
             )
             return
         try:
-            target = _target()
+            target = self.target or _target()
             if target is None:
-                self._report(logging.INFO, "Declared lineage is left out: not submitted by LineageSparkSubmitOperator.")
+                self._report(logging.INFO, "Declared lineage is left out: not run by an operator with lineage.")
                 return
             inputs = [
                 {**vars(one), "facets": {**_schema(columns), **(stated or {})}} for one, columns in sources.items()
@@ -312,6 +314,11 @@ class _Program:
 
 
 _program = _Program()
+
+
+def set_target(target: Mapping[str, str] | None) -> None:
+    """Have this process declare for one application, as ``declare.json`` says it elsewhere; None: no more."""
+    _program.target = target
 
 
 def _target() -> dict[str, Any] | None:

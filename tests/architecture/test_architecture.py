@@ -34,7 +34,7 @@ ARROWS = {
     "http_client": set(),
     "settings": {"launch", "naming", "secrets"},
     "inject": {"declare", "http_client", "launch", "secrets", "settings"},
-    "adapters": {"http_client", "inject", "launch", "secrets", "settings", "watch"},
+    "adapters": {"declare", "http_client", "inject", "launch", "secrets", "settings", "watch"},
     "plans": {"launch", "merge", "naming", "secrets"},
     "submission": {"declare", "http_client", "launch", "merge", "plans", "secrets", "settings", "watch"},
     "receiver": {"cli", "submission", "launch"},
@@ -77,7 +77,7 @@ EXITS = {
     "log": {
         "launch.log",
         "task.ended",
-        *(f"adapters.{name}" for name in ("driver_output", "spark_sql", "spark_submit")),
+        *(f"adapters.{name}" for name in ("driver_output", "spark_pipelines", "spark_sql", "spark_submit")),
     },
     "file or XCom": {
         *("launch.launch", "watch.status_monitor", "deliver.pauses", "deliver.spool", "task.links", "task.running"),
@@ -338,11 +338,14 @@ def test_executors_need_neither_airflow_nor_a_driver(module: str) -> None:
     assert not {name: asking for name, asking in tops.items() if asking != "spark_lineage.archive.on_executor"}
 
 
-@pytest.mark.parametrize("operator", ["lineage_spark_submit", "lineage_spark_sql", "lineage_archive"])
+@pytest.mark.parametrize(
+    "operator",
+    [*(f"lineage_spark_{kind}" for kind in ("submit", "sql", "pyspark", "pipelines")), "lineage_archive"],
+)
 def test_dag_files_import_little_besides_the_stock_operator(operator: str) -> None:
     program = (
         "import sys, airflow.providers.apache.spark.operators.spark_submit\n"
-        "import airflow.providers.apache.spark.operators.spark_sql\n"
+        "from airflow.providers.apache.spark.operators import spark_pipelines, spark_pyspark, spark_sql\n"
         "stock = set(sys.modules)\n"
         f"import spark_lineage.operators.{operator}\n"
         "print(*sorted(set(sys.modules) - stock))"
@@ -388,7 +391,7 @@ def test_only_plans_imports_the_parser_of_sql() -> None:
 @cache
 def _private_names_of_the_hooks() -> frozenset[str]:
     names = set()
-    for module in ("spark_submit", "spark_sql"):
+    for module in ("spark_submit", "spark_sql", "spark_pipelines", "spark_connect"):
         source = distribution("apache-airflow-providers-apache-spark").locate_file(
             f"{HOOKS.replace('.', '/')}/{module}.py"
         )

@@ -29,7 +29,7 @@ def make_binary(folder: Path) -> Path:
 
 @pytest.fixture
 def no_pyspark(monkeypatch):
-    monkeypatch.setattr(module, "_pyspark_of_this_interpreter", lambda: None)
+    monkeypatch.setattr(module, "pyspark_of_this_interpreter", lambda: None)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_pyspark_beside_either_end_of_a_symlink(tmp_path, package_is_at):
 
 def test_pyspark_of_this_interpreter_comes_last(tmp_path, monkeypatch):
     home = make_spark(tmp_path / "pyspark")
-    monkeypatch.setattr(module, "_pyspark_of_this_interpreter", lambda: home)
+    monkeypatch.setattr(module, "pyspark_of_this_interpreter", lambda: home)
     assert find_installation("no-such-binary", {"PATH": ""}).home == home
 
 
@@ -123,7 +123,7 @@ def test_jars_without_spark_are_refused(tmp_path):
 def test_looking_for_pyspark_does_not_import_it():
     code = (
         "import sys; from spark_lineage.inject import installation, properties, jar;"
-        "installation._pyspark_of_this_interpreter();"
+        "installation.pyspark_of_this_interpreter();"
         "assert not {'pyspark', 'airflow'} & set(sys.modules), 'imported'"
     )
     root = Path(module.__file__).parents[2]

@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.adapters.processes import processes_of
+from spark_lineage.launch.launch import TaskKey, launches_below
+from spark_lineage.launch.log import Log
+from spark_lineage.recover.recovery import end_leftovers, recover
+from spark_lineage.recover.search import LostTry
+from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,3 +113,28 @@ def test_query_that_is_killed_leaves_no_process(run: Callable[..., Outcome], tmp
     assert [Path(name).name for name in outcome.names("outputs")] == ["large"]
     assert drivers
     assert not any(driver.is_running() for driver in drivers)
+
+
+def test_query_whose_worker_is_lost_is_ended_and_recovered(
+    real_spark: RealSpark, run: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    def lose() -> None:
+        while not (tmp_path / "warehouse" / "large" / "_SUCCESS").exists():
+            time.sleep(0.1)
+        time.sleep(3)
+        mark = json.loads(next(tmp_path.glob("lineage/**/launch.json")).read_text())["application_run_id"]
+        os.kill(processes_of(mark)[0].ppid(), signal.SIGKILL)
+
+    losing = threading.Thread(target=lose, daemon=True)
+    losing.start()
+    with pytest.raises(AssertionError):
+        run(LARGE, "SELECT count(*) FROM range(0, 10000000000000) WHERE id % 7 = rand();")
+    losing.join(10)
+    (launch,) = launches_below(real_spark.bench.lineage_dir)
+    assert processes_of(launch.application_run_id)
+    lost = LostTry(TaskKey("shop", "manual", "load"), launch)
+    recovered = recover(lost, Places(), ended_processes=end_leftovers(launch), logger=Log(__name__))
+
+    assert not processes_of(launch.application_run_id)
+    assert recovered.lineage.state == "FAIL"
+    assert [Path(one.dataset.name).name for one in recovered.lineage.outputs] == ["large"]

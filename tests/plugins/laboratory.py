@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import os
+import runpy
 import shlex
 import signal
 import subprocess
@@ -422,6 +423,9 @@ def _operator(scenario: dict[str, Any]) -> Any:
     arguments = dict(scenario["operator"])
     # The operator has no such arguments.
     ours = {key: arguments.pop(key) for key in ("lineage_dir", "openlineage_jar") if scenario["is_by_policy"]}
+    if function := arguments.get("python_callable"):
+        file, _, name = function.rpartition(":")
+        arguments["python_callable"] = runpy.run_path(file)[name]
     if seconds := arguments.get("execution_timeout"):
         arguments["execution_timeout"] = timedelta(seconds=seconds)
     dag = DAG("shop", start_date=_MOMENT, schedule=None, tags={"nightly"}, default_args={"owner": "the-shop"})
@@ -470,8 +474,8 @@ def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:
         "lineage": _as_json(get(None)),
         "driver": driver,
         "session_id": id(session),
-        "hook_id": id(operator._hook),
-        "keep": _KEPT.append((session, operator._hook)),
+        "hook_id": id(getattr(operator, "_hook", None)),
+        "keep": _KEPT.append((session, getattr(operator, "_hook", None))),
     }
 
 
@@ -489,7 +493,11 @@ def _chain(error: BaseException | None) -> Any:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        yield f"{type(one).__name__}: {one} {one.args!r} {getattr(one, '__notes__', '')}"
+        try:
+            yield f"{type(one).__name__}: {one} {one.args!r} {getattr(one, '__notes__', '')}"
+        except Exception as no_text:
+            # The text of an error of Java is in its JVM.
+            yield f"{type(one).__name__}: {type(no_text).__name__}"
         todo += [one.__cause__, one.__context__]
 
 

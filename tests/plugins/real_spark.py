@@ -46,24 +46,32 @@ class RealSpark:
         """The installation of it."""
         return find_installation("spark-submit", {"PATH": self.path})
 
-    def run(self, program: Path, *arguments: object, **others: Any) -> Outcome:
-        """Run a program; ``others`` go to the operator."""
-        return self.run_task(**{"application": str(program), "application_args": [*map(str, arguments)], **others})
-
-    def run_task(self, **arguments: Any) -> Outcome:
-        """Run the operator of the bench; its Spark has no UI."""
-        self.bench.env = {
+    @property
+    def env(self) -> dict[str, str]:
+        """What Spark needs in its environment."""
+        return {
             **(self.fast.env if self.release == OWN else JAVA_ENV),
             "PATH": self.path,
             "SPARK_HOME": str(self.installation().home),
             "PYSPARK_PYTHON": str(self.binaries / "python"),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "XDG_CACHE_HOME": str(self.fast.caches),
-            **self.bench.env,
         }
-        self.bench.limit_seconds = LIMIT_SECONDS
+
+    def run(self, program: Path, *arguments: object, **others: Any) -> Outcome:
+        """Run a program; ``others`` go to the operator."""
+        return self.run_task(**{"application": str(program), "application_args": [*map(str, arguments)], **others})
+
+    def run_task(self, **arguments: Any) -> Outcome:
+        """Run the operator of the bench; its Spark has no UI."""
         conf = {"spark.ui.enabled": "false", **arguments.pop("conf", {})}
-        return self.bench.run(**{"openlineage_jar": None, **arguments, "conf": conf})
+        return self.execute(**{**arguments, "conf": conf})
+
+    def execute(self, **arguments: Any) -> Outcome:
+        """Run the operator of the bench."""
+        self.bench.env = {**self.env, **self.bench.env}
+        self.bench.limit_seconds = LIMIT_SECONDS
+        return self.bench.run(**{"openlineage_jar": None, **arguments})
 
 
 @pytest.fixture

@@ -236,3 +236,44 @@ def test_an_operator_that_defers_itself_has_one_end(bench: Bench) -> None:
     assert outcome.error is None, outcome.printed
     assert len(outcome.names("outputs")) > 0
     assert outcome.printed.count("Delivery:") == 1
+
+
+def test_functions_with_a_spark_session_have_lineage(parse: Parse) -> None:
+    pytest.importorskip("airflow.providers.apache.spark.operators.spark_pyspark")
+    more = (
+        "from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator\n"
+        "from airflow.sdk import DAG, task\n"
+        "def count(spark):\n"
+        "    return 1\n"
+        "with DAG('functions'):\n"
+        "    PySparkOperator(task_id='plain', python_callable=count)\n"
+        "    task.pyspark(task_id='decorated')(count)()\n"
+    )
+    found = parse(1, more=more)
+
+    for task, kind in (("plain", "PySparkOperator"), ("decorated", "_PySparkDecoratedOperator")):
+        one = found["tasks"][task]["functions"]
+        assert one["by"] == "spark_lineage.policy"
+        assert one["bases"][:3] == [kind, "LineagePySparkOperator", "LineageOperator"]
+        assert {"op_kwargs", "lineage_dir", "lineage_by"} <= set(one["fields"])
+        assert "Lineage" in one["links"]
+
+
+def test_one_task_has_lineage_without_the_policy(parse: Parse) -> None:
+    more = (
+        "from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator\n"
+        "from airflow.providers.standard.operators.empty import EmptyOperator\n"
+        "from airflow.sdk import DAG\n"
+        "from spark_lineage.policy import with_lineage\n"
+        "with DAG('some'):\n"
+        "    with_lineage(SparkSqlOperator(task_id='one', sql='SELECT 1'))\n"
+        "    with_lineage(SparkSqlOperator.partial(task_id='sql_mapped').expand(sql=['SELECT 1', 'SELECT 2']))\n"
+        "    with_lineage(EmptyOperator(task_id='no_spark'))\n"
+        "    SparkSqlOperator(task_id='other', sql='SELECT 1')\n"
+    )
+    found = parse(1, "!dag:*", line="", more=more)
+
+    for tasks in (found["tasks"], found["by_rules"]["!dag:*"]["tasks"]):
+        having = {task for task, dags in tasks.items() if dags.get("some", {}).get("by")}
+        assert having == {"one", "sql_mapped"}
+    assert "no_spark is left without lineage: nothing is known of the lineage of EmptyOperator" in found["printed"]

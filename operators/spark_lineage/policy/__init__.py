@@ -35,32 +35,60 @@ _OURS = "spark_lineage.operators"
 _KINDS = (
     (f"{_STOCK}.spark_submit", "SparkSubmitOperator", "spark_default"),
     (f"{_STOCK}.spark_sql", "SparkSqlOperator", "spark_sql_default"),
+    (f"{_STOCK}.spark_pyspark", "PySparkOperator", ""),
+    (f"{_STOCK}.spark_pipelines", "SparkPipelinesOperator", "spark_default"),
 )
 
 
 def task_policy(task: Any) -> None:
     """Give a task lineage, if it is of a kind that can have it, and ``policy_rules`` do not exclude it.
 
-    These are ``SparkSubmitOperator`` and ``SparkSqlOperator``.
+    These are the operators of the Spark provider, ``@task.pyspark``, and subclasses of them.
 
     Airflow calls it for each task of a parsed DAG, in the DAG processor and on the worker. A task stays as it is if it
     has lineage already, or if something goes wrong.
 
     :param task: an operator, or a ``MappedOperator``
     """
+    _give(task, is_ruled=True)
+
+
+def with_lineage(task: Any) -> Any:
+    """Give one task lineage within a DAG file, whatever ``policy_rules`` say, and return it.
+
+    A task stays as it is if it has lineage already, or if something goes wrong; the log of the DAG processor says why.
+
+    :param task: an operator, a ``MappedOperator``, or what a decorated function returns
+    """
+    operator = getattr(task, "operator", task)
+    if not _give(operator, is_ruled=False):
+        log.warning(
+            "The task %s is left without lineage: nothing is known of the lineage of %s",
+            getattr(operator, "task_id", operator),
+            type(operator).__name__,
+        )
+    return task
+
+
+def _give(task: Any, *, is_ruled: bool) -> bool:
+    """Give a task lineage, if it can have it; return whether it is of a kind that can.
+
+    :param is_ruled: whether ``policy_rules`` may exclude it
+    """
     try:
         kind = _kind_of(task.operator_class)
         if kind is None:
-            return
-        if (made := with_lineage(task.operator_class)) is not None and _is_wanted(task, kind):
+            return False
+        if (made := _made_of(task.operator_class)) is not None and (not is_ruled or _is_wanted(task, kind)):
             _convert(task, made, kind)
     except Exception as error:
         log.warning("The task %s is left without lineage: %s", getattr(task, "task_id", task), error)
         log.debug("The task is left without lineage, because:", exc_info=True)
+    return True
 
 
 @lru_cache(maxsize=256)
-def with_lineage(operator: Any) -> type[Any] | None:
+def _made_of(operator: Any) -> type[Any] | None:
     """Return a subclass of an operator that has lineage; None where it has some already, or refuses it.
 
     In its method resolution order our operator of its kind comes before the operator, and calls ``super()``

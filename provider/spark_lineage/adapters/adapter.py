@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from spark_lineage.adapters.driver_output import DriverOutput
 from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 _ADAPTERS = {
     "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": "spark_submit.SparkSubmitAdapter",
     "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": "spark_sql.SparkSqlAdapter",
+    "airflow.providers.apache.spark.operators.spark_pipelines.SparkPipelinesOperator": (
+        "spark_pipelines.SparkPipelinesAdapter"
+    ),
+    "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": "spark_pyspark.PySparkAdapter",
 }
 # From asking the processes of a killed job to end until they are killed.
 GRACE_SECONDS = 1.0
@@ -78,6 +82,8 @@ class OperatorAdapter(ABC):
 
     job_type: ClassVar[Literal["BATCH", "STREAMING"] | None] = None
     """Of each job of the operator, None where they differ."""
+    takes_listener: ClassVar[bool] = True
+    """Whether OpenLineage's listener can be added to its driver; else the event log is all there is."""
     hook: Any
     before_submit: Callable[[], Observer | None]
     is_killed: Callable[[], bool]
@@ -86,12 +92,14 @@ class OperatorAdapter(ABC):
     launch_id: str = ""
     """Marks all processes of a driver on this machine, by which they are ended; none where it is empty."""
     output: DriverOutput = field(default_factory=DriverOutput)
+    session_id: str = ""
+    """Of the session whose executions are the job's, where a driver runs those of others as well."""
     env: Mapping[str, str] = field(default_factory=dict)
     """What was prepared for the environment of a driver on this machine."""
 
     @classmethod
     @abstractmethod
-    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> OperatorAdapter:
         """Attach to the hook that an operator has made for its job."""
 
     @property

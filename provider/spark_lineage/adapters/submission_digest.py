@@ -33,7 +33,8 @@ def submission_digest(task: Any) -> str:
     }
     # The only argument that decides what is run, and is no template.
     submitted["java_class"] = str(getattr(task, "_java_class", None))
-    submitted["program"] = _program(str(getattr(task, "application", None) or ""))
+    code = getattr(getattr(task, "python_callable", None), "__code__", None)
+    submitted["program"] = _program(str(getattr(task, "application", None) or getattr(code, "co_filename", "")))
     # What JSON has not is known by its type: the text of an object may hold its address.
     text = json.dumps(submitted, sort_keys=True, default=lambda value: type(value).__qualname__)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -76,10 +76,11 @@ def _places(spark_binary: str, env: Mapping[str, str]) -> Iterator[Path | str]:
         for prefix in dict.fromkeys((binary.parent.parent, resolved.parent.parent)):
             packages: list[Path | str] = [*sorted(prefix.glob("lib/python3*/*-packages/pyspark"))]
             yield from packages or [f"{prefix}/lib/python3*/*-packages/pyspark (not there)"]
-    yield _pyspark_of_this_interpreter() or "pyspark of the running interpreter (not installed)"
+    yield pyspark_of_this_interpreter() or "pyspark of the running interpreter (not installed)"
 
 
-def _pyspark_of_this_interpreter() -> Path | None:
+def pyspark_of_this_interpreter() -> Path | None:
+    """Return the directory of the installed PySpark, which is a Spark; None where there is none."""
     try:
         spec = importlib.util.find_spec("pyspark")
     except ValueError:  # a module that something put into sys.modules without a spec

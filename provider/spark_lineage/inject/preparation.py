@@ -91,6 +91,8 @@ class PreparedArguments:
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of spark-submit, in client mode."""
     has_listener: bool = True
+    declares: Mapping[str, str] = field(default_factory=dict)
+    """What ``declare`` has to know in a driver whose Python is this process."""
 
     @property
     def conf(self) -> Mapping[str, str]:

@@ -34,6 +34,7 @@ from spark_lineage.inject.properties import (
     LineageProperties,
     NoRoomError,
     SubmitArguments,
+    identity_of,
     is_writable_tag,
     misread_in_lists,
     split,
@@ -142,6 +143,15 @@ def inject_task(
     return injected
 
 
+def inject_session(lineage: LineageProperties, submitter: Submitter) -> TaskInjection:
+    """Prepare a session of a driver that was started by others: its directory is made, and it gets no properties."""
+    directory = Path(lineage.events_file).parent
+    create_private(directory)
+    identity = SubmitArguments(identity_of(lineage, {}))
+    prepared = PreparedArguments(identity, None, "client", {}, has_listener=False)
+    return TaskInjection(ship_declare(prepared, submitter, directory), directory)
+
+
 class NoEvidenceError(Exception):
     """The job has no source of lineage; the text says why."""
 
@@ -230,6 +240,8 @@ def ship_declare(prepared: PreparedArguments, submitter: Submitter, directory: P
     :raises CannotShipError: when a Python driver cannot be reached or its Python files cannot be extended
     :raises OSError: when the archive cannot be made
     """
+    if not submitter.application:
+        return replace(prepared, declares=_target(prepared.conf, directory))
     # As SparkSubmit.isPython decides; it refuses --py-files for anything else.
     if not submitter.application.endswith(".py"):
         return prepared
@@ -264,18 +276,21 @@ def _place_of_declared(conf: Mapping[str, str], directory: Path) -> Path | str:
     return "" if "console" in transports(conf) else directory
 
 
-def archive_bytes(conf: Mapping[str, str], directory: Path | str) -> bytes:
-    """Return an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
-    target = {
+def _target(conf: Mapping[str, str], directory: Path | str) -> dict[str, str]:
+    return {
         "directory": str(directory),
         "namespace": conf[NAMESPACE],
         "application_name": conf[APP_NAME],
         "application_run_id": conf[APP_RUN_ID],
     }
+
+
+def archive_bytes(conf: Mapping[str, str], directory: Path | str) -> bytes:
+    """Return an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
     # By their loaders: of several roots, in an editable install, or in an archive, from which this was imported.
     modules = {"__init__.py": _PACKAGE, "declare.py": f"{_PACKAGE}.declare"}
     content = {name: inspect.getsource(import_module(module)).encode() for name, module in modules.items()}
-    content[TARGET_FILE] = json.dumps(target).encode("ascii")
+    content[TARGET_FILE] = json.dumps(_target(conf, directory)).encode("ascii")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in content.items():

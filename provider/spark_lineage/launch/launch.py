@@ -43,7 +43,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     ``history_url`` are the ResourceManagers, NameNodes and History Server of the client's configuration, which a
     later process may not have. ``events_from`` says how the listener's events come into the directory, if the
     driver does not write them there: ``receiver``, whose connection ``receiver`` is, or ``driver_log``, where
-    ``own_run_id`` is the run of the application that the user's own properties name, if any.
+    ``own_run_id`` is the run of the application that the user's own properties name, if any. ``session_id`` is the
+    session whose executions are the job's, where the application ``application_id`` runs those of others as well.
     """
 
     directory: str
@@ -64,6 +65,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     receiver: str = ""
     events_from: str = ""
     own_run_id: str = ""
+    session_id: str = ""
     webhdfs_urls: tuple[str, ...] = ()
     history_url: str = ""
 

@@ -6,7 +6,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -109,7 +109,10 @@ def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
 
 def error_text(error: BaseException) -> str:
     """Return the text of an error, behind its class where the text alone explains nothing."""
-    text = str(error)
+    text = ""
+    # That of an error of Java is in its JVM, which may be gone.
+    with suppress(Exception):
+        text = str(error)
     # Whatever raises one of these itself, such as fsspec, gives the path alone.
     is_path = isinstance(error, FileNotFoundError | PermissionError) and error.errno is None
     if text and not (is_path or isinstance(error, _UNEXPLAINED)):

@@ -7,6 +7,7 @@ The log is the newline-separated JSON of ``org.apache.spark.util.JsonProtocol``.
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -44,6 +45,7 @@ from spark_lineage.plans.event_log_lines import TaskEnd
 from spark_lineage.plans.rdds import RddRows
 from spark_lineage.plans.running import Running, made, target_versions, unread_columns, with_versions
 from spark_lineage.plans.scope import UNTRACED, Traced
+from spark_lineage.plans.session import ConnectSession
 from spark_lineage.plans.statements import with_text
 from spark_lineage.plans.tables import Tables, path_name
 from spark_lineage.secrets.redaction import beginning
@@ -131,6 +133,8 @@ _MESSAGE_LENGTH, _ERROR_LENGTH = 64_000, 1000
 
 # Of each file and poll, so that one never takes long; what is left comes with the next.
 _POLL_BYTES = 2 * 1024 * 1024
+# For the end of a session, and between two looks for it.
+_SESSION_SECONDS, _PAUSE_SECONDS = 5.0, 0.1
 _FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
 _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
 # Iceberg's rewrite_data_files (RewriteDataFilesSparkAction).
@@ -167,6 +171,7 @@ class FollowedEventLog:
     """One event log, read while Spark writes it; parameters and errors are those of ``read_event_log``.
 
     :param remove: called with each part that was read and may go
+    :param session: of which alone the executions are returned; its server goes on
     """
 
     def __init__(
@@ -178,9 +183,11 @@ class FollowedEventLog:
         describe: Describe,
         is_over: Callable[[], bool],
         remove: Remove = None,
+        session: ConnectSession | None = None,
     ) -> None:
-        self._log = GrowingEventLog(path, remove=remove)
-        self._reader = EventLogReader(counts, report, describe)
+        self._log = GrowingEventLog(path, remove=remove, since=session.since if session is not None else 0.0)
+        self._session = session
+        self._reader = EventLogReader(counts, report, describe, session)
         self._is_over = is_over
         self.close = self._log.close
 
@@ -194,9 +201,20 @@ class FollowedEventLog:
 
     def finish(self) -> Iterator[Execution]:
         """Return all executions that are left, those that have not ended last."""
-        yield from self.poll(is_last=True)
+        yield from self.poll(is_last=True) if self._session is None else self._of_session(self._session)
         if not self._is_over():
             yield from self._reader.finish()
+
+    def _of_session(self, session: ConnectSession) -> Iterator[Execution]:
+        """Return what is left of a session, whose end its server writes a moment later than the client sees it."""
+        until = time.monotonic() + _SESSION_SECONDS
+        while not (session.is_closed or self._is_over()):
+            yield from self.poll()
+            if not self._log.is_behind:
+                if time.monotonic() > until:
+                    break
+                time.sleep(_PAUSE_SECONDS)
+        self._log.close()
 
 
 class EventLogReader:
@@ -206,10 +224,17 @@ class EventLogReader:
     what never ended by ``finish``. ``report`` takes those of status with Spark's own times, some of them twice.
     """
 
-    def __init__(self, counts: LineCounts | None = None, report: Reporter = None, describe: Describe = None) -> None:
+    def __init__(
+        self,
+        counts: LineCounts | None = None,
+        report: Reporter = None,
+        describe: Describe = None,
+        session: ConnectSession | None = None,
+    ) -> None:
         self.counts = counts if counts is not None else LineCounts()
         self._report = report
         self._describe = describe
+        self._session = session
         self._application: LoggedApplication | None = None
         self._application_id = self._attempt_id = ""
         self._version = ""
@@ -231,6 +256,9 @@ class EventLogReader:
 
     def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
         """Return the executions that are known in full now that this line was read."""
+        session = self._session
+        if session is not None and isinstance(line, bytes) and not session.may_pass(line):
+            return
         try:
             event = events.decoded(line)
         except LineError as error:
@@ -238,7 +266,7 @@ class EventLogReader:
             # The text of the error never quotes the line, which may hold a secret.
             log.debug("Set aside %s: %s", place, error)
             return
-        if event is None:
+        if event is None or not (session is None or session.passes(event)):
             return
         if isinstance(event, events.TaskEnd):
             self._sums.add(event)
@@ -321,7 +349,8 @@ class EventLogReader:
         self, subject: Subject, name: str, status: Status, millis: int | None, *, detail: str = "", error: str = ""
     ) -> None:
         self._latest = max(self._latest, millis or 0)
-        if self._report is not None:
+        # A server has begun before its sessions, and ends after them.
+        if self._report is not None and not (self._session is not None and subject == "APPLICATION"):
             # With its attempt where it has several, as Spark's REST API names what is inside of an application.
             whole_id = "/".join(filter(None, (self._application_id, self._attempt_id)))
             application_id = "" if subject == "APPLICATION" else whole_id

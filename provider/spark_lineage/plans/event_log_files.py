@@ -165,11 +165,14 @@ class GrowingEventLog:
 
     :param path: of the log; ``.inprogress`` may go from its name later
     :param remove: called with each part that was read and may go: a stream may run for months
+    :param since: in epoch seconds: of what was written before, only the beginning is read, which describes the
+        application
     """
 
-    def __init__(self, path: Path, *, remove: Remove = None) -> None:
+    def __init__(self, path: Path, *, remove: Remove = None, since: float = 0.0) -> None:
         self._path = path
         self._remove = remove
+        self._since = since
         self._number = -1
         self._part: _Part | None = None
 
@@ -184,13 +187,25 @@ class GrowingEventLog:
             if number > self._number:
                 # Only now it is certain that nothing more comes to the part before.
                 yield from self._finish_part()
+                is_old = (self._path / name).stat().st_mtime < self._since
+                if is_old and self._number >= 0:
+                    self._number = number
+                    continue
                 self._part, self._number = _Part(self._path / name), number
-                yield from self._part.lines(at_most)
+                yield from self._part.lines(HEAD_OF_LOG_BYTES if is_old else at_most)
+                if is_old:
+                    self.close()
+                    self._part = None
 
     def finish(self) -> Iterator[Line]:
         """Return all that is left, and close the files."""
         yield from self.lines()
         yield from self._finish_part()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there was more than was to be read at once."""
+        return self._part is not None and self._part.is_behind
 
     def close(self) -> None:
         """Close what is open, when nothing more is going to be read."""

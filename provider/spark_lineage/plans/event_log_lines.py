@@ -136,6 +136,7 @@ class ExecutionStart(_Event, gc=False, tag=f"{_SQL}ExecutionStart"):
     description: str = ""
     rootExecutionId: Number | None = None
     modifiedConfigs: dict[str, str] = {}
+    jobTags: list[str] = []
 
 
 class AdaptiveUpdate(_Event, gc=False, tag=f"{_SQL}AdaptiveExecutionUpdate"):
@@ -159,6 +160,7 @@ class JobProperties(Struct, gc=False):
     description: str | None = msgspec.field(name="spark.job.description", default=None)
     scope: str | None = msgspec.field(name="spark.rdd.scope", default=None)
     stream: str | None = msgspec.field(name="sql.streaming.queryId", default=None)
+    tags: str | None = msgspec.field(name="spark.job.tags", default=None)
 
 
 class Scope(Struct, gc=False):
@@ -337,6 +339,10 @@ class Progress(Struct, gc=False):
 
 class QueryProgress(_Event, gc=False, tag=f"{_STREAMING}QueryProgressEvent"):
     progress: Progress
+
+
+class SessionClosed(_Event, gc=False, tag="org.apache.spark.sql.connect.service.SparkListenerConnectSessionClosed"):
+    sessionId: str = ""
 
 
 _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {

@@ -63,6 +63,8 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     with guard("Datasets have their default names"):
         naming = places.naming()
     driver = Driver(application_id=launch.application_id, driver_id=launch.external_id)
+    if launch.session_id:
+        driver.logged_ids, driver.event_logs = (launch.application_id or "",), launch.event_logs
     # Listeners to the status heard of it from the try itself, as long as it lived. Our own log stays where it is, for
     # whoever else may still read it, until it is too old.
     submission = Submission(launch, places, settings, driver, guard, is_live=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -264,8 +264,10 @@ def _secrets_in(text: str) -> Sequence[str]:
 
 def explain_error(error: BaseException, cause: str) -> None:
     """Put why the application failed before the text of an exception, which is the command and the end of its log."""
-    if cause and error.args and isinstance(error.args[0], str) and cause not in error.args[0][: len(cause)]:
-        error.args = (f"{cause}\n{error.args[0]}", *error.args[1:])
+    # The text of an error of Java is in its JVM, which may be gone.
+    with suppress(Exception):
+        if cause and error.args and isinstance(error.args[0], str) and not str(error).startswith(cause):
+            error.args = (f"{cause}\n{error.args[0]}", *error.args[1:])
 
 
 def redact_error(error: BaseException) -> None:

@@ -27,6 +27,7 @@ from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.transition import Report
 from spark_lineage.plans.event_log import EventLogError, FollowedEventLog, read_event_log
 from spark_lineage.plans.event_log_files import IN_PROGRESS, event_logs_in, logs_of, run_id_of
+from spark_lineage.plans.session import ConnectSession
 from spark_lineage.submission.lineage_files import is_status_file, lines
 
 if TYPE_CHECKING:
@@ -216,6 +217,7 @@ class FollowedEventLogs:
         self._is_expected = bool(launch.event_logs)
         self._is_removing = is_removing
         self._run_id = launch.application_run_id
+        self._session_id = launch.session_id
         self._earliest = earliest_of_run(self._run_id)
         self._report = report
         self._logs: dict[str, FollowedEventLog] = {}
@@ -297,6 +299,7 @@ class FollowedEventLogs:
                 describe=collector.state.add_application,
                 is_over=lambda: collector.is_closed,
                 remove=partial(remove_part, self._ours.parent.parent) if is_to_go else None,
+                session=ConnectSession(self._session_id, self._earliest) if self._session_id else None,
             )
 
     def _logs_of_run(self, directories: Iterable[Path]) -> Iterator[Path]:
@@ -306,6 +309,9 @@ class FollowedEventLogs:
             logs = logs_of(directory, self._printed_ids) if is_printed else event_logs_in(directory)
             for path in {*logs} - self._others:
                 with suppress(FileNotFoundError, EventLogError):
+                    if self._session_id:
+                        yield path
+                        continue
                     is_older = path.stat().st_mtime < self._earliest
                     run_id = self._run_id if directory == self._ours else "" if is_older else run_id_of(path)
                     if run_id == self._run_id:

@@ -11,7 +11,14 @@ from msgspec import structs
 from spark_lineage.adapters.driver_output import DriverError, LineRedaction
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, BoundedRun
 from spark_lineage.launch.launch import with_application
-from spark_lineage.launch.log import LineageRequiredError, incompleteness, log_group, log_lineage, log_status
+from spark_lineage.launch.log import (
+    LineageRequiredError,
+    error_text,
+    incompleteness,
+    log_group,
+    log_lineage,
+    log_status,
+)
 from spark_lineage.merge.conclusion import EndFacts, reported_end
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status
@@ -90,8 +97,9 @@ class Ended:
         failure = self.error or unmet(lineage, lacking, required=required)
         events.end(lineage, collector.counts, failure, Path(running.launch.directory), str(lacking or ""))
         if running.notifications is not None:
+            text = error_text(failure) if failure is not None else ""
             with running.guard("The listeners do not get the lineage", can_fail=False):
-                running.notifications.ended(reported_end(lineage.state, failure), lineage, str(failure or ""))
+                running.notifications.ended(reported_end(lineage.state, failure), lineage, text)
         if lineage.status is not None:
             log_status(lineage.status, log)
         if not running.is_injected and not collector.state.logged:
@@ -126,6 +134,8 @@ def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = No
     :param launch: of the job, None where nothing is known of it
     """
     event_logs, events_from = (launch.event_logs, launch.events_from) if launch is not None else ((), "")
+    if launch is not None and launch.session_id:
+        return "No lineage came from the Spark Connect server: its log cannot be read, or has nothing of the session."
     if not has_listener:
         return (
             f"No lineage came from the driver: no event log of it in {' and '.join(event_logs)}. The three most likely "
@@ -176,7 +186,7 @@ def _reason(running: Running, state: TaskState, error: BaseException | None) -> 
         return f"killed by Airflow ({kill.why})"
     if driver.process_id is None and is_client and error is not None:
         # Its process could not be started.
-        return str(error)
+        return error_text(error)
     if state == "COMPLETE":
         return ""
     reason = running.submission.monitor.driver_error

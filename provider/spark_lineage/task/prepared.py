@@ -17,10 +17,10 @@ from msgspec import structs
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
-from spark_lineage.inject.task_injection import TaskInjection, inject_task
+from spark_lineage.inject.task_injection import TaskInjection, inject_session, inject_task
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
 from spark_lineage.launch.launch import Launch, find_launch, indexed, without_login
-from spark_lineage.launch.log import Guard
+from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.launch.retention import remove_submitted
 from spark_lineage.merge.transition import StatusTransition, report_of
 from spark_lineage.settings.places import lineage_directory
@@ -124,7 +124,7 @@ class Prepared:
             with suppress(OSError):
                 remove_submitted(Path(launch.directory))
             if (listeners := notifications_of(self, properties)) is not None:
-                listeners.ended("FAIL", None, str(error))
+                listeners.ended("FAIL", None, error_text(error))
                 listeners.close(self.task.settings.brief_seconds)
             raise
         if injection is not None and not injection.prepared.has_listener:
@@ -210,6 +210,7 @@ class Prepared:
             run_id=lineage.parent.get("spark.openlineage.parentRunId", ""),
             host=socket.gethostname(),
             event_conn_ids=settings.lineage_conn_id,
+            session_id=adapter.session_id,
             **servers,
         )
         return launch, lineage, properties
@@ -225,6 +226,10 @@ class Prepared:
 
     def _injected(self, launch: Launch, lineage: LineageProperties, endpoints: Endpoints) -> TaskInjection:
         settings, has_history = self.task.settings, bool(endpoints.history_server_url)
+        if launch.session_id:
+            injection = inject_session(lineage, self.adapter.submitter)
+            self.adapter.inject(injection.prepared)
+            return injection
         injection = inject_task(
             lineage,
             settings,

@@ -22,7 +22,7 @@ from spark_lineage.launch.bounded_run import (
 )
 from spark_lineage.launch.directory import LAUNCH_FILE, root_of
 from spark_lineage.launch.launch import Launch, kept, store_launch
-from spark_lineage.launch.log import Log, log_trouble
+from spark_lineage.launch.log import Log, error_text, log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
 from spark_lineage.submission.submission import Submission
@@ -159,6 +159,9 @@ class Running:
 
     def started(self, process_id: int) -> None:
         """Learn that the process of the job runs on this machine."""
+        driver = self.submission.driver
+        if self.launch.session_id:
+            self.keep(application_id=driver.application_id, event_logs=driver.event_logs)
         self.keep(process_id=process_id)
         if self.launch.deploy_mode == "client":
             self.submission.monitor.submitted(f"{self.launch.host}:{process_id}")
@@ -272,7 +275,7 @@ class Running:
         if self.notifications is not None:
             with self.guard("Listeners may have missed events", can_fail=False):
                 at_most = deadline.within(self._settings.brief_seconds).seconds_left
-                self.notifications.ended(state, None, str(failure or ""))
+                self.notifications.ended(state, None, error_text(failure) if failure is not None else "")
                 self.notifications.close(at_most)
         self._tidy()
 

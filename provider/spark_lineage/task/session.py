@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -105,10 +106,13 @@ class LineageSession:
                 external_id_key=self._external_id_key,
                 guard=self._guard,
             )
+            adapter = attach(operator, hook, adapted)
+            if not adapter.takes_listener:
+                self._task.settings = replace(self._task.settings, evidence="event_log")
             self._prepared = Prepared(
                 self._context,
                 self._task,
-                attach(operator, hook, adapted),
+                adapter,
                 self._events,
                 self._links,
                 self._kill,

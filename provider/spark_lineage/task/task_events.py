@@ -30,6 +30,7 @@ from spark_lineage.emit.task_event import (
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, XCOMS, BoundedRun, Kill
 from spark_lineage.launch.launch import indexed
 from spark_lineage.launch.line import LineCounts
+from spark_lineage.launch.log import error_text
 from spark_lineage.merge.conclusion import reported_end
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.secrets.redaction import redact
@@ -144,7 +145,8 @@ class TaskEvents:
         end, event = reported_end(lineage.state, error), None
         seconds = self._kill.deadline.within(self._settings.brief_seconds).seconds_left
         with self._lock, self._guard("The end of the task is not sent", can_fail=False):
-            event = Outgoing.encode(task_event(self._airflow, known, end, self._guard, error=str(error or "")))
+            text = error_text(error) if error is not None else ""
+            event = Outgoing.encode(task_event(self._airflow, known, end, self._guard, error=text))
             with self._guard("The end cannot be sent again later", can_fail=False):
                 if directory is not None:
                     # Where a process that took this one for lost has sent an end, it is that one.

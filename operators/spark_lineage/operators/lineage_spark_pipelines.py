@@ -1,0 +1,34 @@
+"""``SparkPipelinesOperator`` with lineage: a DAG changes one import and one class name.
+
+Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from airflow.providers.apache.spark.operators.spark_pipelines import SparkPipelinesOperator
+
+from spark_lineage.operators.lineage_operator import LineageOperator
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
+
+class LineageSparkPipelinesOperator(LineageOperator, SparkPipelinesOperator):
+    """Run a declarative pipeline on a Spark Connect server, and give its task one truthful OpenLineage event.
+
+    It takes every argument of ``SparkPipelinesOperator``, and those of ``LineageOperator``.
+    """
+
+    template_fields: Sequence[str] = (*SparkPipelinesOperator.template_fields, *LineageOperator.template_fields)
+
+    def _in_session(self, context: Context, run: Callable[[], object], **how: bool) -> object:
+        def attached() -> object:
+            # It makes its hook when it is asked for, and not by a method.
+            if self._session is not None:
+                self._session.attach(self, self.hook)
+            return run()
+
+        return super()._in_session(context, attached, **how)

@@ -1,0 +1,39 @@
+"""``PySparkOperator`` with lineage: a DAG changes one import and one class name.
+
+Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator
+
+from spark_lineage.operators.lineage_operator import LineageOperator
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
+
+class LineagePySparkOperator(LineageOperator, PySparkOperator):
+    """Run a function with a Spark session, and give its task one truthful OpenLineage event.
+
+    It takes every argument of ``PySparkOperator``, and those of ``LineageOperator``. For ``@task.pyspark``, see
+    ``docs/operators.md``.
+    """
+
+    template_fields: Sequence[str] = (*PySparkOperator.template_fields, *LineageOperator.template_fields)
+
+    @property
+    def _conn_id(self) -> str:  # type: ignore[override]
+        return self.conn_id or ""
+
+    def _in_session(self, context: Context, run: Callable[[], object], **how: bool) -> object:
+        def attached() -> object:
+            # It makes no hook.
+            if self._session is not None:
+                self._session.attach(self, self)
+            return run()
+
+        return super()._in_session(context, attached, **how)

@@ -1,0 +1,113 @@
+"""``PySparkOperator`` over Spark Connect: the driver is a server that runs the sessions of others as well."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.adapters.spark_pyspark import REMOTE, PySparkAdapter
+from spark_lineage.inject.preparation import PreparedArguments
+from spark_lineage.launch.directory import local_directory
+
+if TYPE_CHECKING:
+    from spark_lineage.launch.driver import Driver
+    from spark_lineage.launch.log import Log
+
+ASKED = ("spark.app.id", "spark.eventLog.enabled", "spark.eventLog.dir")
+# Spark's own default.
+_DEFAULT_DIRECTORY = "/tmp/spark-events"  # noqa: S108
+
+
+@dataclass(eq=False)
+class SparkConnectAdapter(PySparkAdapter):
+    """Gives the session an id, by which its executions are found in the event log of the server.
+
+    No property is added: those of a session are not those of the application, and the server writes its log or not.
+
+    Upstream fault (6.3): the server goes on with what a task was doing that is killed.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._client: Any = None
+
+    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:  # noqa: ARG002
+        """Choose the id of the session, unless the user has one."""
+        self.session_id = session_of(self.remote) or launch_id
+
+    def inject(self, prepared: PreparedArguments) -> None:
+        """Add the id of the session to the URL of the server."""
+        self.hook.config_kwargs = {**self._users, REMOTE: with_session(self.remote, self.session_id)}
+        self._target = prepared.declares
+
+    def kill(self) -> None:
+        """Interrupt what the server does for the session."""
+        if self._client is not None and not self._has_ended:
+            with suppress(Exception):
+                self._client.interruptAll()
+
+    def _run(self) -> Any:
+        function = self.hook.python_callable
+        self.hook.python_callable = self._observed(function)
+        try:
+            return super()._run()
+        finally:
+            self.hook.python_callable = function
+
+    def _observed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def observed(*arguments: Any, **keywords: Any) -> Any:
+            self._client = keywords.get("spark")
+            with self.guard("The lineage of the session is not collected"):
+                self._find_log()
+            return function(*arguments, **keywords)
+
+        return observed
+
+    def _find_log(self) -> None:
+        """Ask the server for its event log, and have it read.
+
+        :raises OSError: where there is none that can be read here
+        """
+        found = {key: self._client.conf.get(key, "") for key in ASKED}
+        follow_session(self.driver, found, self.guard.log)
+        if self.observer is not None:
+            self.observer.started(os.getpid())
+
+
+def session_of(remote: str) -> str:
+    """Return the id of the session that a URL names; empty for none."""
+    named = [part for part in remote.split(";") if part.startswith("session_id=")]
+    return named[0].partition("=")[2] if named else ""
+
+
+def with_session(remote: str, session_id: str) -> str:
+    """Return the URL of a server with the id of a session (``ChannelBuilder``: its parameters begin behind ``/;``)."""
+    if session_of(remote):
+        return remote
+    has_path = "/" in remote.removeprefix("sc://")
+    return f"{remote}{'' if has_path else '/'};session_id={session_id}"
+
+
+def follow_session(driver: Driver, conf: Mapping[str, str], log: Log) -> None:
+    """Have the event log of a server read.
+
+    :param conf: what the server says of ``ASKED``, empty where it has nothing
+    :raises OSError: where there is no log that can be read here
+    """
+    application_id, enabled, given = (conf.get(key, "") for key in ASKED)
+    given = given or _DEFAULT_DIRECTORY
+    directory = local_directory(given) if enabled == "true" else None
+    if directory is None or not os.access(directory, os.R_OK | os.X_OK):
+        why = f"its spark.eventLog.dir {given} cannot be read here" if enabled == "true" else "it writes no event log"
+        raise OSError(
+            f"Nothing is known of what the Spark Connect server does: {why}. Set spark.eventLog.enabled=true for the "
+            "server, and a spark.eventLog.dir that the worker can read."
+        )
+    driver.application_id = application_id
+    driver.logged_ids, driver.event_logs = (application_id,), (directory,)
+    log.info("Lineage comes from the event log of the Spark Connect server, in %s", directory)

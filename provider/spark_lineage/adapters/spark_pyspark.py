@@ -1,0 +1,150 @@
+"""``PySparkOperator`` and ``@task.pyspark``: a function of Python within the task's own process (provider 6.3).
+
+PySpark starts the driver as a child of that process, with the properties that the operator gives it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_lineage import declare
+from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
+from spark_lineage.inject.installation import pyspark_of_this_interpreter
+from spark_lineage.inject.preparation import PreparedArguments, Submitter
+from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.log import Guard, error_text
+from spark_lineage.secrets.redaction import remember_values
+
+REMOTE, _MASTER = "spark.remote", "spark.master"
+
+
+@dataclass(eq=False)
+class PySparkAdapter(OperatorAdapter):
+    """Adapts the operator itself, which has no hook: what is added goes into its ``config_kwargs`` while it runs.
+
+    The lineage is that of the event log. The class path of a JVM cannot be changed, and several tasks of
+    ``airflow dags test`` share one.
+
+    Upstream fault (6.3): a task that is killed leaves the JVM to work on until its own process ends.
+    """
+
+    takes_listener = False
+    extra: Mapping[str, str] = field(kw_only=True, repr=False)
+    """Of the connection: the operator takes it for Spark properties."""
+    master: str = field(kw_only=True)
+    remote: str = field(kw_only=True, repr=False)
+    """The URL of a server of Spark Connect, which may hold a token; empty without one."""
+    guard: Guard = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._has_ended, self._error = False, ""
+        self._target: Mapping[str, str] = {}
+        self._users, self._run_stock = self.hook.config_kwargs, self.hook.execute_callable
+        vars(self.hook)["execute_callable"] = self._run
+
+    @classmethod
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> PySparkAdapter:  # noqa: ARG003
+        """Attach to an operator, which is its own hook."""
+        from spark_lineage.adapters.spark_connect import SparkConnectAdapter
+
+        extra = {str(key): str(value) for key, value in task.places.extra.items()}
+        has_master = task.places.has_connection and not task.places.master.endswith("://")
+        master, remote = task.places.master if has_master else "local[*]", ""
+        if master.startswith("spark_connect://"):
+            # As the operator asks for it.
+            from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
+
+            remote = SparkConnectHook(operator.conn_id).get_connection_url()
+        remote = str(operator.config_kwargs.get(REMOTE) or extra.get(REMOTE) or remote)
+        kind = SparkConnectAdapter if remote else PySparkAdapter
+        before, is_killed = task.before_submit, task.is_killed
+        return kind(operator, before, is_killed, guard=task.guard, extra=extra, master=master, remote=remote)
+
+    @property
+    def submitter(self) -> Submitter:
+        """How PySpark is going to start the driver."""
+        env = dict(os.environ)
+        if home := env.get("SPARK_HOME") or pyspark_of_this_interpreter():
+            env["SPARK_HOME"] = str(home)
+        return Submitter(
+            master=self.remote.partition(";")[0] or self.arguments.conf.get(_MASTER) or self.master,
+            spark_binary="spark-submit",
+            env=env,
+            properties_file=None,
+            repositories=[],
+            deploy_mode=self._deploy_mode,
+        )
+
+    @staticmethod
+    def _deploy_mode(file_properties: Mapping[str, str]) -> str:
+        remember_values(file_properties)
+        return "client"
+
+    @property
+    def arguments(self) -> SubmitArguments:
+        """The extra of the connection, and above it ``config_kwargs``."""
+        own = {str(key): str(value) for key, value in self._users.items()}
+        return SubmitArguments({**self.extra, **own})
+
+    def inject(self, prepared: PreparedArguments) -> None:
+        """Add what was prepared to ``config_kwargs``."""
+        users = self.arguments.conf
+        added = {key: value for key, value in prepared.arguments.conf.items() if users.get(key) != value}
+        self.hook.config_kwargs = {**self._users, **added}
+        self._target = prepared.declares
+
+    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
+        """Mark nothing: the environment of the task's process is the user's."""
+
+    def remember_secrets(self) -> None:
+        """Learn the secrets of the job."""
+        remember_values({**os.environ, **self.arguments.conf, REMOTE: self.remote})
+
+    @property
+    def has_driver_ended(self) -> bool:
+        """Whether the function has returned, and its session was stopped."""
+        return self._has_ended
+
+    def explain(self) -> str:
+        """Return the error of the function."""
+        return self._error
+
+    def kill(self) -> None:
+        """End the JVM, whose event log is whole then."""
+        process = _jvm()
+        if process is not None and not self._has_ended:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE_SECONDS)
+            process.kill()
+
+    def _run(self) -> Any:
+        # Another execution of this object has an adapter of its own.
+        vars(self.hook).pop("execute_callable", None)
+        try:
+            self.begin()
+            if self.observer is not None:
+                self.driver.process_id = os.getpid()
+                self.observer.started(os.getpid())
+            declare.set_target(self._target or None)
+            return self._run_stock()
+        except BaseException as error:
+            self._error = error_text(error)
+            raise
+        finally:
+            self._has_ended = not self.is_killed()
+            declare.set_target(None)
+            self.hook.config_kwargs = self._users
+
+
+def _jvm() -> subprocess.Popen[bytes] | None:
+    """Return the process that PySpark has started in this one; None where there is none."""
+    with suppress(AttributeError):
+        return sys.modules["pyspark"].SparkContext._gateway.proc  # type: ignore[no-any-return]
+    return None

@@ -1,0 +1,183 @@
+"""Functions of a ``PySparkOperator`` over Spark Connect: of a server's log, a task has what its own session did."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+from connect_server import connect_server
+
+from spark_lineage.launch.launch import TaskKey, launches_below
+from spark_lineage.launch.log import Log
+from spark_lineage.recover.recovery import end_leftovers, recover
+from spark_lineage.recover.search import LostTry
+from spark_lineage.settings.places import Places
+
+if TYPE_CHECKING:
+    from laboratory import Outcome
+    from real_spark import RealSpark
+
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
+FUNCTIONS = Path(__file__).parent / "programs" / "pyspark_functions.py"
+# Another client of the same user, which writes as long as its file is there.
+OTHER = """
+import sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+folder = Path(sys.argv[2])
+number = 0
+while (folder / "others").exists():
+    number += 1
+    spark.range(3).selectExpr("id AS other").write.mode("overwrite").parquet(str(folder / "of_others"))
+    (folder / "begun").touch()
+spark.range(3).write.mode("overwrite").parquet(str(folder / "last_of_others"))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with orders in JSON."""
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "orders" / "part.json").write_text('{"id": 1, "amount": 20}')
+    return tmp_path
+
+
+@pytest.fixture
+def server(real_spark: RealSpark, tmp_path: Path) -> Iterator[str]:
+    """A server; the value is its URL."""
+    with connect_server(real_spark, tmp_path / "server") as url:
+        yield url
+
+
+@pytest.fixture
+def run(real_spark: RealSpark, folder: Path, server: str) -> Callable[..., Outcome]:
+    """Run a function over a connection to the server."""
+    return running(real_spark, folder, server)
+
+
+def running(real_spark: RealSpark, folder: Path, url: str) -> Callable[..., Outcome]:
+    host, _, port = url.removeprefix("sc://").partition(":")
+    connection = {"conn_type": "spark_connect", "host": host, "port": int(port), "login": "ada"}
+    bench = real_spark.bench
+    bench.operator, bench.application = "lineage_spark_pyspark:LineagePySparkOperator", {}
+    bench.env |= {"AIRFLOW_CONN_CONNECT": json.dumps(connection)}
+
+    def run(function: str, **arguments: Any) -> Outcome:
+        given = {"conn_id": "connect", "op_kwargs": {"folder": str(folder), "spark": None}, **arguments}
+        return real_spark.execute(python_callable=f"{FUNCTIONS}:{function}", **given)
+
+    return run
+
+
+def state(outcome: Outcome) -> Any:
+    assert outcome.lineage is not None, outcome.printed
+    return outcome.lineage["run_facets"]["sparkLineage_status"]["state"]
+
+
+def test_task_has_what_its_own_session_did(run: Callable[..., Outcome], server: str, folder: Path) -> None:
+    (folder / "others").touch()
+    command = [sys.executable, "-W", "ignore", "-c", OTHER, f"{server}/;user_id=ada", str(folder)]
+    with subprocess.Popen(command) as other:
+        try:
+            while not (folder / "begun").exists():
+                assert other.poll() is None
+                time.sleep(0.1)
+            outcome = run("doubled")
+        finally:
+            (folder / "others").unlink()
+
+    assert outcome.error is None, outcome.printed
+    assert outcome.last["returned"] == 1
+    assert state(outcome) == "COMPLETE"
+    assert outcome.names("inputs") == [str(folder / "orders")]
+    assert outcome.names("outputs") == [str(folder / "doubled")]
+    assert outcome.lineage is not None
+    (output,) = outcome.lineage["outputs"]
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 1
+    fields = output["facets"]["columnLineage"]["fields"]
+    assert [one["field"] for one in fields["doubled"]["inputFields"]] == ["amount"]
+
+
+def test_task_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome]) -> None:
+    outcome = run("half_done")
+
+    assert state(outcome) == "FAIL"
+    assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]
+
+
+def test_task_that_is_killed_ends_its_work_on_the_server(run: Callable[..., Outcome], folder: Path) -> None:
+    def kill() -> None:
+        while not (folder / "written").exists():
+            time.sleep(0.1)
+        time.sleep(2)
+        psutil.Process(int((folder / "written").read_text())).send_signal(signal.SIGUSR1)
+
+    killing = threading.Thread(target=kill, daemon=True)
+    killing.start()
+    outcome = run("endless")
+    killing.join(10)
+
+    assert state(outcome) == "ABORT", outcome.printed
+    assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]
+    assert [Path(name).name for name in outcome.attempted()] == ["never"]
+
+
+def test_server_without_a_log_is_named_and_nothing_is_invented(real_spark: RealSpark, folder: Path) -> None:
+    with connect_server(real_spark, folder / "server", **{"spark.eventLog.enabled": "false"}) as url:
+        outcome = running(real_spark, folder, url)("doubled")
+
+    assert outcome.error is None, outcome.printed
+    assert "Nothing is known of what the Spark Connect server does: it writes no event log." in outcome.printed
+    assert "No lineage came from the Spark Connect server" in outcome.printed
+    assert "FileNotFoundError" not in outcome.printed
+    assert outcome.lineage is not None
+    assert (outcome.lineage["inputs"], outcome.lineage["outputs"]) == ([], [])
+
+
+def test_url_of_the_user_keeps_its_session(run: Callable[..., Outcome], server: str) -> None:
+    own = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+    outcome = run("doubled", config_kwargs={"spark.remote": f"{server}/;user_id=ada;session_id={own}"})
+
+    assert outcome.error is None, outcome.printed
+    assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]
+
+
+def test_stream_of_a_session_has_its_sink(run: Callable[..., Outcome]) -> None:
+    outcome = run("streamed")
+
+    assert outcome.error is None, outcome.printed
+    assert [Path(name).name for name in outcome.names("inputs")] == ["orders"]
+    assert [Path(name).name for name in outcome.names("outputs")] == ["streamed"]
+
+
+def test_query_that_the_server_refuses_fails_the_task_alone(run: Callable[..., Outcome]) -> None:
+    outcome = run("unresolved")
+
+    assert outcome.error is not None
+    assert "TABLE_OR_VIEW_NOT_FOUND" in outcome.error
+    assert state(outcome) == "FAIL"
+    assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]
+
+
+def test_task_whose_worker_is_lost_is_recovered_from_the_log_of_the_server(
+    real_spark: RealSpark, run: Callable[..., Outcome]
+) -> None:
+    with pytest.raises(AssertionError):
+        run("lost")
+    (launch,) = launches_below(real_spark.bench.lineage_dir)
+    lost = LostTry(TaskKey("shop", "manual", "load"), launch)
+    recovered = recover(lost, Places(), ended_processes=end_leftovers(launch), logger=Log(__name__))
+
+    assert recovered.lineage.state == "FAIL"
+    assert [Path(one.dataset.name).name for one in recovered.lineage.inputs] == ["orders"]
+    assert [Path(one.dataset.name).name for one in recovered.lineage.outputs] == ["doubled"]
