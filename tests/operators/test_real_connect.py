@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 from connect_server import connect_server
-
-from spark_lineage.launch.launch import TaskKey, launches_below
-from spark_lineage.launch.log import Log
-from spark_lineage.recover.recovery import end_leftovers, recover
-from spark_lineage.recover.search import LostTry
-from spark_lineage.settings.places import Places
+from lost_worker import recovered
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -172,12 +167,8 @@ def test_query_that_the_server_refuses_fails_the_task_alone(run: Callable[..., O
 def test_task_whose_worker_is_lost_is_recovered_from_the_log_of_the_server(
     real_spark: RealSpark, run: Callable[..., Outcome]
 ) -> None:
-    with pytest.raises(AssertionError):
-        run("lost")
-    (launch,) = launches_below(real_spark.bench.lineage_dir)
-    lost = LostTry(TaskKey("shop", "manual", "load"), launch)
-    recovered = recover(lost, Places(), ended_processes=end_leftovers(launch), logger=Log(__name__))
+    end = recovered(real_spark.bench, lambda: run("lost"))
 
-    assert recovered.lineage.state == "FAIL"
-    assert [Path(one.dataset.name).name for one in recovered.lineage.inputs] == ["orders"]
-    assert [Path(one.dataset.name).name for one in recovered.lineage.outputs] == ["doubled"]
+    assert end.lineage.state == "FAIL"
+    assert [Path(one.dataset.name).name for one in end.lineage.inputs] == ["orders"]
+    assert [Path(one.dataset.name).name for one in end.lineage.outputs] == ["doubled"]

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-
-from spark_lineage.launch.launch import TaskKey, launches_below
-from spark_lineage.launch.log import Log
-from spark_lineage.recover.recovery import end_leftovers, recover
-from spark_lineage.recover.search import LostTry
-from spark_lineage.settings.places import Places
+from lost_worker import recovered
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -153,15 +148,11 @@ def test_functions_of_an_installation_have_lineage_by_the_policy(
 def test_function_whose_worker_is_lost_is_recovered_from_the_log(
     real_spark: RealSpark, run: Callable[..., Outcome]
 ) -> None:
-    with pytest.raises(AssertionError):
-        run("lost")
-    (launch,) = launches_below(real_spark.bench.lineage_dir)
-    lost = LostTry(TaskKey("shop", "manual", "load"), launch)
-    recovered = recover(lost, Places(), ended_processes=end_leftovers(launch), logger=Log(__name__))
+    end = recovered(real_spark.bench, lambda: run("lost"))
 
-    assert recovered.lineage.state == "FAIL"
-    assert [Path(one.dataset.name).name for one in recovered.lineage.inputs] == ["orders"]
-    assert [Path(one.dataset.name).name for one in recovered.lineage.outputs] == ["doubled"]
+    assert end.lineage.state == "FAIL"
+    assert [Path(one.dataset.name).name for one in end.lineage.inputs] == ["orders"]
+    assert [Path(one.dataset.name).name for one in end.lineage.outputs] == ["doubled"]
 
 
 def test_two_functions_of_one_process_share_a_jvm(run: Callable[..., Outcome]) -> None:

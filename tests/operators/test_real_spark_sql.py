@@ -11,13 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lost_worker import recovered
 
 from spark_lineage.adapters.processes import processes_of
-from spark_lineage.launch.launch import TaskKey, launches_below
-from spark_lineage.launch.log import Log
-from spark_lineage.recover.recovery import end_leftovers, recover
-from spark_lineage.recover.search import LostTry
-from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,14 +123,11 @@ def test_query_whose_worker_is_lost_is_ended_and_recovered(
 
     losing = threading.Thread(target=lose, daemon=True)
     losing.start()
-    with pytest.raises(AssertionError):
-        run(LARGE, "SELECT count(*) FROM range(0, 10000000000000) WHERE id % 7 = rand();")
+    hanging = "SELECT count(*) FROM range(0, 10000000000000) WHERE id % 7 = rand();"
+    end = recovered(real_spark.bench, lambda: run(LARGE, hanging))
     losing.join(10)
-    (launch,) = launches_below(real_spark.bench.lineage_dir)
-    assert processes_of(launch.application_run_id)
-    lost = LostTry(TaskKey("shop", "manual", "load"), launch)
-    recovered = recover(lost, Places(), ended_processes=end_leftovers(launch), logger=Log(__name__))
+    mark = json.loads(next(tmp_path.glob("lineage/**/launch.json")).read_text())["application_run_id"]
 
-    assert not processes_of(launch.application_run_id)
-    assert recovered.lineage.state == "FAIL"
-    assert [Path(one.dataset.name).name for one in recovered.lineage.outputs] == ["large"]
+    assert not processes_of(mark)
+    assert end.lineage.state == "FAIL"
+    assert [Path(one.dataset.name).name for one in end.lineage.outputs] == ["large"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from spark_lineage.adapters.driver_output import DriverOutput
 from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
 from spark_lineage.launch.driver import Driver
+from spark_lineage.secrets.redaction import remember_values
 
 if TYPE_CHECKING:
     from spark_lineage.inject.preparation import PreparedArguments, Submitter
@@ -161,6 +162,17 @@ class OperatorAdapter(ABC):
                 self.observer.learnt()
             self.observer.waiting()
         return self.output.redact(line)
+
+
+def local_submitter(master: str, spark_binary: str, env: Mapping[str, str]) -> Submitter:
+    """Return how a program is run whose driver, or client, is on this machine always."""
+    from spark_lineage.inject.preparation import Submitter
+
+    def deploy_mode(file_properties: Mapping[str, str]) -> str:
+        remember_values(file_properties)
+        return "client"
+
+    return Submitter(master, spark_binary, env, properties_file=None, repositories=[], deploy_mode=deploy_mode)
 
 
 def attach(operator: Any, hook: Any, task: AdaptedTask) -> OperatorAdapter:

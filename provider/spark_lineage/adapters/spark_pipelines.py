@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
+from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, local_submitter
 from spark_lineage.adapters.spark_connect import ASKED, follow_session, session_of, with_session
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
@@ -72,7 +72,7 @@ class SparkPipelinesAdapter(OperatorAdapter):
     def submitter(self) -> Submitter:
         """How the client is going to be run."""
         env = {**os.environ, **{key: str(value) for key, value in self._users.items()}}
-        return Submitter(self._remote.partition(";")[0], "spark-pipelines", env, None, [], lambda _: "client")
+        return local_submitter(self._remote.partition(";")[0], "spark-pipelines", env)
 
     @property
     def arguments(self) -> SubmitArguments:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spark_lineage import declare
-from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter
+from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter, local_submitter
 from spark_lineage.inject.installation import pyspark_of_this_interpreter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
@@ -72,19 +72,8 @@ class PySparkAdapter(OperatorAdapter):
         env = dict(os.environ)
         if home := env.get("SPARK_HOME") or pyspark_of_this_interpreter():
             env["SPARK_HOME"] = str(home)
-        return Submitter(
-            master=self.remote.partition(";")[0] or self.arguments.conf.get(_MASTER) or self.master,
-            spark_binary="spark-submit",
-            env=env,
-            properties_file=None,
-            repositories=[],
-            deploy_mode=self._deploy_mode,
-        )
-
-    @staticmethod
-    def _deploy_mode(file_properties: Mapping[str, str]) -> str:
-        remember_values(file_properties)
-        return "client"
+        master = self.remote.partition(";")[0] or self.arguments.conf.get(_MASTER) or self.master
+        return local_submitter(master, "spark-submit", env)
 
     @property
     def arguments(self) -> SubmitArguments:

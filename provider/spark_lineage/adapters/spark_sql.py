@@ -9,13 +9,12 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
+from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, local_submitter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.directory import read_small
@@ -63,20 +62,8 @@ class SparkSqlAdapter(OperatorAdapter):
     @property
     def submitter(self) -> Submitter:
         """How spark-sql is going to be run."""
-        conf = self.arguments.conf
-        return Submitter(
-            master=str(self.hook._master or conf.get("spark.master") or "local[*]"),
-            spark_binary="spark-sql",
-            env=dict(os.environ),
-            properties_file=None,
-            repositories=[],
-            deploy_mode=self._deploy_mode,
-        )
-
-    @staticmethod
-    def _deploy_mode(file_properties: Mapping[str, str]) -> str:
-        remember_values(file_properties)
-        return "client"
+        master = str(self.hook._master or self.arguments.conf.get("spark.master") or "local[*]")
+        return local_submitter(master, "spark-sql", dict(os.environ))
 
     @property
     def arguments(self) -> SubmitArguments:
