@@ -16,8 +16,10 @@ import psutil
 import pytest
 from connect_server import connect_server
 from lost_worker import recovered
+from real_spark import environment
 
 if TYPE_CHECKING:
+    from fast_spark import FastSpark
     from laboratory import Outcome
     from real_spark import RealSpark
 
@@ -47,10 +49,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def server(real_spark: RealSpark, tmp_path: Path) -> Iterator[str]:
-    """A server; the value is its URL."""
-    with connect_server(real_spark, tmp_path / "server") as url:
+@pytest.fixture(scope="module")
+def server(fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that all tests use; the value is its URL."""
+    with connect_server(environment(fast_spark), tmp_path_factory.mktemp("area") / "server") as url:
         yield url
 
 
@@ -128,7 +130,7 @@ def test_task_that_is_killed_ends_its_work_on_the_server(run: Callable[..., Outc
 
 
 def test_server_without_a_log_is_named_and_nothing_is_invented(real_spark: RealSpark, folder: Path) -> None:
-    with connect_server(real_spark, folder / "server", **{"spark.eventLog.enabled": "false"}) as url:
+    with connect_server(environment(real_spark.fast), folder / "server", **{"spark.eventLog.enabled": "false"}) as url:
         outcome = running(real_spark, folder, url)("doubled")
 
     assert outcome.error is None, outcome.printed

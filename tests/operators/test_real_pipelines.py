@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from connect_server import connect_server
+from real_spark import environment
 
 from spark_lineage.adapters.processes import processes_of
 
@@ -44,7 +45,7 @@ def run(real_spark: RealSpark, tmp_path: Path) -> Any:
     (project / "spark-pipeline.yml").write_text(SPEC.format(storage=(tmp_path / "storage").as_uri()))
     bench = real_spark.bench
     bench.operator, bench.application = "lineage_spark_pipelines:LineageSparkPipelinesOperator", {}
-    with connect_server(real_spark, tmp_path / "server") as url:
+    with connect_server(environment(real_spark.fast), tmp_path / "server") as url:
         host, _, port = url.removeprefix("sc://").partition(":")
         connection = {"conn_type": "spark_connect", "host": host, "port": int(port)}
         bench.env |= {"AIRFLOW_CONN_CONNECT": json.dumps(connection)}

@@ -5,20 +5,19 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fast_spark import LIMIT_SECONDS
 
-if TYPE_CHECKING:
-    from real_spark import RealSpark
-
 
 @contextmanager
-def connect_server(real_spark: RealSpark, home: Path, **conf: str) -> Iterator[str]:
-    """Start a server with ``home`` for its files; the value is its URL. Its event logs are in ``home / "logs"``."""
+def connect_server(env: Mapping[str, str], home: Path, **conf: str) -> Iterator[str]:
+    """Start a server with ``home`` for its files; the value is its URL. Its event logs are in ``home / "logs"``.
+
+    :param env: what Spark needs in its environment
+    """
     (home / "logs").mkdir(parents=True)
     settings = {
         "spark.connect.grpc.binding.address": "127.0.0.1",
@@ -31,19 +30,12 @@ def connect_server(real_spark: RealSpark, home: Path, **conf: str) -> Iterator[s
         "spark.sql.shuffle.partitions": "1",
         **conf,
     }
-    command = [
-        "spark-submit",
-        "--master",
-        "local[2]",
-        "--class",
-        "org.apache.spark.sql.connect.service.SparkConnectServer",
-    ]
+    command = ["spark-submit", "--master", "local[2]"]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
     command += [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     log = home / "server.log"
     with log.open("wb") as stream:
-        server = subprocess.Popen(
-            [*command, "spark-internal"], stdout=stream, stderr=stream, env=real_spark.env, cwd=home
-        )
+        server = subprocess.Popen([*command, "spark-internal"], stdout=stream, stderr=stream, env=env, cwd=home)
     try:
         until = time.monotonic() + LIMIT_SECONDS
         while "Spark Connect server started at" not in log.read_text():

@@ -24,6 +24,19 @@ OWN = ".".join(metadata.version("pyspark").split(".")[:2])
 RELEASES = [OWN, *(["3.5"] if os.environ.get(_NAMED) else [])]
 
 
+def environment(fast: FastSpark, release: str = OWN) -> dict[str, str]:
+    """Return what the Spark of a release needs in its environment."""
+    spark = RealSpark(None, fast, release)  # type: ignore[arg-type]
+    return {
+        **(fast.env if release == OWN else JAVA_ENV),
+        "PATH": spark.path,
+        "SPARK_HOME": str(spark.installation().home),
+        "PYSPARK_PYTHON": str(spark.binaries / "python"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "XDG_CACHE_HOME": str(fast.caches),
+    }
+
+
 @dataclass
 class RealSpark:
     """Runs Python programs with the operator, or with the stock one."""
@@ -46,18 +59,6 @@ class RealSpark:
         """The installation of it."""
         return find_installation("spark-submit", {"PATH": self.path})
 
-    @property
-    def env(self) -> dict[str, str]:
-        """What Spark needs in its environment."""
-        return {
-            **(self.fast.env if self.release == OWN else JAVA_ENV),
-            "PATH": self.path,
-            "SPARK_HOME": str(self.installation().home),
-            "PYSPARK_PYTHON": str(self.binaries / "python"),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "XDG_CACHE_HOME": str(self.fast.caches),
-        }
-
     def run(self, program: Path, *arguments: object, **others: Any) -> Outcome:
         """Run a program; ``others`` go to the operator."""
         return self.run_task(**{"application": str(program), "application_args": [*map(str, arguments)], **others})
@@ -69,7 +70,7 @@ class RealSpark:
 
     def execute(self, **arguments: Any) -> Outcome:
         """Run the operator of the bench."""
-        self.bench.env = {**self.env, **self.bench.env}
+        self.bench.env = {**environment(self.fast, self.release), **self.bench.env}
         self.bench.limit_seconds = LIMIT_SECONDS
         return self.bench.run(**{"openlineage_jar": None, **arguments})
 
