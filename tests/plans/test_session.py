@@ -14,7 +14,7 @@ from spark_lineage.merge.transition import Report, StatusReport
 from spark_lineage.plans.event_log import FollowedEventLog
 from spark_lineage.plans.session import ConnectSession
 
-LOG = Path(__file__).parents[1] / "fixtures" / "event_logs" / "connect_two_sessions.zstd"
+LOG = Path(__file__).parents[1] / "fixtures" / "connect" / "two_sessions.zstd"
 FIRST, SECOND = "61c71826-e088-461d-9994-aa73bd3d5043", "2277d2b6-f247-4d7e-b551-6f613eddf4f7"
 
 
