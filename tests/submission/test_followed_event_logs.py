@@ -22,6 +22,8 @@ from spark_lineage.submission.collector import Collector, DirectoryCollector, Fo
 
 EVENT_LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
 STREAM = EVENT_LOGS / "stream"
+SESSIONS = EVENT_LOGS.parent / "connect" / "two_sessions.zstd"
+SESSION = "61c71826-e088-461d-9994-aa73bd3d5043"
 APPLICATION = "local-1795291862028"
 RUN_ID = "spark.openlineage.applicationRunId"
 GUARD = Guard(lambda: False, logging.getLogger(__name__))
@@ -188,6 +190,24 @@ def test_a_log_that_cannot_be_read_is_left_to_the_end(tmp_path: Path, caplog: py
     assert caplog.records == []
     logs.finish(GUARD)
     assert "spark.eventLog.compression.codec=zstd" in caplog.text
+
+
+def test_of_the_logs_beside_that_of_a_server_none_is_read(tmp_path: Path) -> None:
+    server, logs = "local-1795895442308", tmp_path / "logs"
+    logs.mkdir()
+    (logs / f"{server}.zstd").write_bytes(SESSIONS.read_bytes())
+    (logs / APPLICATION).write_bytes(STREAM.read_bytes())
+    kept = Launch(str(tmp_path), "run", event_logs=(str(logs),), application_id=server, session_id=SESSION)
+    collector = DirectoryCollector(tmp_path)
+    followed_logs = FollowedEventLogs(collector, lambda _: None, kept, is_removing=False)
+    followed_logs.look_into([str(logs)], [server])
+    followed_logs.finish(GUARD)
+
+    assert collector.application_ids == {server}
+    assert [output.dataset.name for one in collector.state.executions.values() for output in one.outputs] == [
+        "/area/out1",
+        "/area/agg1",
+    ]
 
 
 def test_where_no_log_is_known_none_is_followed(tmp_path: Path) -> None:

@@ -210,7 +210,8 @@ class FollowedEventLogs:
         self._ours = Path(launch.directory) / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
         # The others are elsewhere, or to be read from there.
         self._elsewhere = {place for place in launch.event_logs if "://" in place}
-        places = [place for place in launch.event_logs if place not in self._elsewhere]
+        # In those of a server, only its own log is read.
+        places = [] if launch.session_id else [place for place in launch.event_logs if place not in self._elsewhere]
         self._directories = dict.fromkeys((self._ours, *map(Path, places)))
         self._printed: dict[Path, None] = {}
         self._printed_ids: tuple[str, ...] = ()
