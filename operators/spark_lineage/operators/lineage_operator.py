@@ -163,6 +163,12 @@ class LineageOperator(BaseOperator):
                 self._session.kill(type(error).__name__, super().on_kill)
                 raise
 
+    def _attached(self, hook: Callable[[], object], run: Callable[[], object]) -> object:
+        """Run what asks for no hook by ``_get_hook``, with the adapter attached to ``hook``."""
+        if self._session is not None:
+            self._session.attach(self, hook())
+        return run()
+
     @property
     def _lineage_arguments(self) -> dict[str, Any]:
         from spark_lineage.settings import ARGUMENTS

@@ -25,10 +25,4 @@ class LineageSparkPipelinesOperator(LineageOperator, SparkPipelinesOperator):
     template_fields: Sequence[str] = (*SparkPipelinesOperator.template_fields, *LineageOperator.template_fields)
 
     def _in_session(self, context: Context, run: Callable[[], object], **how: bool) -> object:
-        def attached() -> object:
-            # It makes its hook when it is asked for, and not by a method.
-            if self._session is not None:
-                self._session.attach(self, self.hook)
-            return run()
-
-        return super()._in_session(context, attached, **how)
+        return super()._in_session(context, lambda: self._attached(lambda: self.hook, run), **how)

@@ -30,10 +30,4 @@ class LineagePySparkOperator(LineageOperator, PySparkOperator):
         return self.conn_id or ""
 
     def _in_session(self, context: Context, run: Callable[[], object], **how: bool) -> object:
-        def attached() -> object:
-            # It makes no hook.
-            if self._session is not None:
-                self._session.attach(self, self)
-            return run()
-
-        return super()._in_session(context, attached, **how)
+        return super()._in_session(context, lambda: self._attached(lambda: self, run), **how)

@@ -102,12 +102,7 @@ class SparkPipelinesAdapter(OperatorAdapter):
         """End the client, and what the server does for its session."""
         super().kill()
         if self.session_id:
-            asking = self._asked(_INTERRUPT, with_session(self._remote, self.session_id))
-            with asking, suppress(subprocess.TimeoutExpired):
-                try:
-                    asking.wait(ANSWER_SECONDS)
-                finally:
-                    asking.kill()
+            _answer(self._asked(_INTERRUPT, with_session(self._remote, self.session_id)))
 
     def _run(self, **popen: Any) -> None:
         self.hook._env_vars = {**self._users, **self.begin()}
@@ -126,6 +121,8 @@ class SparkPipelinesAdapter(OperatorAdapter):
         if self.is_killed():
             # on_kill came before there was a process.
             process.kill()
+        if self.observer is not None:
+            self.observer.started(process.pid)
         self._read_stock(self.observe(line) for line in lines)
 
     def _asked(self, program: str, remote: str) -> subprocess.Popen[bytes]:
@@ -135,11 +132,18 @@ class SparkPipelinesAdapter(OperatorAdapter):
 
     def _find_log(self, asking: subprocess.Popen[bytes]) -> None:
         found: Mapping[str, str] = {}
-        with asking, suppress(subprocess.TimeoutExpired, ValueError):
-            try:
-                found = json.loads(asking.communicate(timeout=ANSWER_SECONDS)[0])
-            finally:
-                asking.kill()
+        with suppress(ValueError):
+            found = json.loads(_answer(asking))
         follow_session(self.driver, found, self.guard.log)
         if self.observer is not None and self.driver.process_id is not None:
             self.observer.started(self.driver.process_id)
+
+
+def _answer(asking: subprocess.Popen[bytes]) -> bytes:
+    """Return what a process prints; empty where it takes too long, and is ended."""
+    with asking, suppress(subprocess.TimeoutExpired):
+        try:
+            return asking.communicate(timeout=ANSWER_SECONDS)[0]
+        finally:
+            asking.kill()
+    return b""

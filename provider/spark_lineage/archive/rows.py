@@ -23,6 +23,7 @@ _DATASET = "namespace string, name string"
 _COLUMN = "name string, type string, description string"
 _SYMLINK = f"{_DATASET}, type string"
 _STORAGE = "storage_layer string, file_format string"
+_PARTITION = "old string, new string, location string"
 _CATALOG = "framework string, type string, name string, metadata_uri string, warehouse_uri string"
 _STATISTICS = "row_count bigint, size bigint, file_count bigint"
 _WRITE = "operation string, mode string, is_partial boolean, output_mode string"
@@ -75,7 +76,7 @@ OF_ROWS = {
         f"position int, {_CHANGE}, columns array<struct<old struct<{_COLUMN}>, new struct<{_COLUMN}>>>, "
         f"schema {_list_of(_COLUMN)}, properties map<string, string>, catalog string, database string, "
         "partitioned_by array<string>, unset_properties array<string>, "
-        "partitions array<struct<old string, new string, location string>>, repair string"
+        f"partitions {_list_of(_PARTITION)}, repair string"
     ),
     "status_transitions": f"position int, {_TRANSITION}",
 }
@@ -210,7 +211,7 @@ def _catalog_change(position: int, change: _Json) -> Row:
         "database": change.get("database"),
         "partitioned_by": list(_each(change, "partitionedBy")),
         "unset_properties": list(_each(change, "unsetProperties")),
-        "partitions": _rows("old string, new string, location string", change, "partitions"),
+        "partitions": _rows(_PARTITION, change, "partitions"),
         "repair": change.get("repair"),
     }
 

@@ -237,11 +237,13 @@ class TaskUpdate:
 
     def _changes(self) -> Iterator[tuple[Thing | Renaming | Clearing, int]]:
         """Return what was dropped and is not there at the end, and what was renamed, with both names; and when."""
-        for place, each in enumerate(self._made):
-            time = _milliseconds(each.get("time")) or self.time
-            yield from ((one, time) for one in self._changed(each, self._made[:place]))
+        changes = self._made
+        last = {each["objectName"]: each for each in changes}
+        for place, each in enumerate(changes):
+            time, is_last = _milliseconds(each.get("time")) or self.time, last[each["objectName"]] is each
+            yield from ((one, time) for one in self._changed(each, changes[:place], is_last=is_last))
 
-    def _changed(self, each: Json, before: Sequence[Json]) -> Iterator[Thing | Renaming | Clearing]:
+    def _changed(self, each: Json, before: Sequence[Json], *, is_last: bool) -> Iterator[Thing | Renaming | Clearing]:
         name = each["objectName"]
         if each["change"] == "RENAME":
             previous = str(each.get("previousObjectName") or "")
@@ -256,7 +258,6 @@ class TaskUpdate:
         elif each["change"] == "DROP":
             found = tuple(self._dropped(each, name))
             yield from map(Clearing, found if each["objectType"] == "DATABASE" else ())
-            is_last = next(one for one in reversed(self._made) if one["objectName"] == name) is each
             yield from (one for one in found if is_last and one.key not in self._kept)
         elif each["change"] == "ALTER":
             is_named = (each["namespace"], each["name"]) in self._by_name

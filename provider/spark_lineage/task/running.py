@@ -159,10 +159,10 @@ class Running:
 
     def started(self, process_id: int) -> None:
         """Learn that the process of the job runs on this machine."""
-        driver = self.submission.driver
+        driver, known = self.submission.driver, dict[str, Any]()
         if self.launch.session_id:
-            self.keep(application_id=driver.application_id, event_logs=driver.event_logs)
-        self.keep(process_id=process_id)
+            known = {"application_id": driver.application_id, "event_logs": driver.event_logs}
+        self.keep(process_id=process_id, **known)
         if self.launch.deploy_mode == "client":
             self.submission.monitor.submitted(f"{self.launch.host}:{process_id}")
 
