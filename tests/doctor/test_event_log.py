@@ -90,3 +90,15 @@ def test_event_log_that_is_not_read(
     found: Callable[..., Any], directory: str, extra: Any, settings: Any, expected: list[str]
 ) -> None:
     assert [level for level, _ in found(directory, extra=extra, **settings)] == expected
+
+
+def test_directory_of_all_drivers_is_read_like_one_that_is_set(
+    found: Callable[..., Any], logs: Any, tmp_path: Path
+) -> None:
+    assert found(event_log_dir=LOGS) == [("ok", f"{LOGS} can be read, and has no event log -> ")]
+    assert found(event_log_dir=str(tmp_path))[0][0] == "ok"
+    gone = tmp_path / "gone"
+    assert found(event_log_dir=str(gone))[0] == (
+        "problem",
+        f"event_log_dir {gone} cannot be read -> make it, on a disk that drivers and workers share",
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_lineage.inject.event_log import inject_event_log
+from spark_lineage.launch.directory import split_connection
 
 OURS = "/data/lab/lineage/1-run"
 
@@ -150,3 +151,52 @@ def test_in_cluster_mode_the_users_directory_is_believed_to_be_shared() -> None:
     shared = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file:///shared/logs"}
     assert inject(shared, deploy_mode="cluster").directory == "/shared/logs"
     assert inject({"spark.eventLog.enabled": "true"}, deploy_mode="cluster").directory is None
+
+
+ALL_DRIVERS = "s3a://aws_default@bucket/logs"
+
+
+@pytest.mark.parametrize("users", [{}, {"spark.eventLog.enabled": "true"}, {"spark.eventLog.compress": "false"}])
+def test_driver_elsewhere_without_a_directory_logs_in_that_of_all_drivers(users) -> None:
+    injection = inject(users, deploy_mode="cluster", shared_directory=ALL_DRIVERS, why_not_home=lambda _: "")
+    assert injection.conf["spark.eventLog.enabled"] == "true"
+    # The connection is Airflow's; Spark would take it for a key.
+    assert injection.conf["spark.eventLog.dir"] == "s3a://bucket/logs"
+    assert injection.conf["spark.eventLog.compression.codec"] == "zstd"
+    assert (injection.places, injection.is_certain) == ((ALL_DRIVERS,), True)
+    assert inject(users, deploy_mode="cluster", shared_directory="/shared").directory == "/shared"
+
+
+@pytest.mark.parametrize(
+    ("users", "how"),
+    [
+        ({"spark.eventLog.enabled": "false"}, {}),
+        ({"spark.eventLog.enabled": "true", "spark.eventLog.dir": "/own"}, {}),
+        ({"spark.eventLog.dir": "/own"}, {}),
+        ({}, {"is_programs": True}),
+        ({}, {"why_not_home": lambda _: "its driver is not installed"}),
+    ],
+)
+def test_directory_of_all_drivers_overrides_nothing_of_the_user(users, how) -> None:
+    how = {"why_not_home": lambda _: "", **how}
+    injection = inject(users, deploy_mode="cluster", shared_directory=ALL_DRIVERS, **how)
+    assert injection.conf.get("spark.eventLog.dir") == users.get("spark.eventLog.dir")
+    assert injection.conf.get("spark.eventLog.enabled") == users.get("spark.eventLog.enabled")
+
+
+def test_driver_on_this_machine_does_not_log_in_that_of_all_drivers() -> None:
+    assert "shared" not in inject(deploy_mode="client", shared_directory="/shared").conf["spark.eventLog.dir"]
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("s3a://my_aws@bucket/logs", ("s3a://bucket/logs", "my_aws")),
+        ("gs://bucket/a@b", ("gs://bucket/a@b", "")),
+        ("abfss://container@account.dfs.core.windows.net/logs", None),
+        ("hdfs://alice@nn:8020/logs", None),
+        ("/shared/a@b", None),
+    ],
+)
+def test_connection_of_a_url_is_split_off(url, parts) -> None:
+    assert split_connection(url) == (parts or (url, ""))

@@ -25,6 +25,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "lineage_timeout": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
     "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
     "event_log_from": (("history", "history"), ("directory", "directory"), ("event_log", "event_log")),
+    "event_log_dir": (("a", "a"), ("b", "b"), ("c", "c")),
     "receiver_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
     "evidence": (("both", "both"), ("listener", "listener"), ("event_log", "event_log")),
     "granularity": (("path", "path"), ("task", "task"), ("path", "path")),
@@ -50,6 +51,7 @@ DEFAULTS = {
     "lineage_timeout": 60.0,
     "tracking_interval_seconds": 3600.0,
     "event_log_from": "auto",
+    "event_log_dir": "",
     "receiver_conn_id": "",
     "evidence": "auto",
     "granularity": "task",
@@ -76,6 +78,7 @@ LISTS = ["lineage_conn_id", "redaction_patterns"]
 TEXTS = [
     "lineage_dir",
     "openlineage_jar",
+    "event_log_dir",
     "receiver_conn_id",
     "outbox_dir",
     "lineage_url",

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from spark_lineage.adapters.driver_output import DriverOutput
 from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
-from spark_lineage.launch.driver import Driver
+from spark_lineage.launch.driver import Driver, DriverEnd
 from spark_lineage.secrets.redaction import remember_values
 
 if TYPE_CHECKING:
     from spark_lineage.inject.preparation import PreparedArguments, Submitter
     from spark_lineage.inject.properties import SubmitArguments
+    from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.log import Guard
     from spark_lineage.settings.places import Places
 
@@ -85,6 +86,8 @@ class OperatorAdapter(ABC):
     """Of each job of the operator, None where they differ."""
     takes_listener: ClassVar[bool] = True
     """Whether OpenLineage's listener can be added to its driver; else the event log is all there is."""
+    is_service: ClassVar[bool] = False
+    """Whether a service runs the driver, which ``end_of`` asks."""
     hook: Any
     before_submit: Callable[[], Observer | None]
     is_killed: Callable[[], bool]
@@ -95,6 +98,8 @@ class OperatorAdapter(ABC):
     output: DriverOutput = field(default_factory=DriverOutput)
     session_id: str = ""
     """Of the session whose executions are the job's, where a driver runs those of others as well."""
+    child: str = ""
+    """Of a driver that its task does not wait for, the beginning of the name of its job; empty for any other."""
     env: Mapping[str, str] = field(default_factory=dict)
     """What was prepared for the environment of a driver on this machine."""
 
@@ -149,6 +154,21 @@ class OperatorAdapter(ABC):
         """Return why the driver failed, by what it has printed and its exit code; empty for a success."""
         return self.output.error.explain(self.driver.exit_code)
 
+    def end(self) -> DriverEnd | None:
+        """Return how the service that runs the driver has said that it ended, None where it has not.
+
+        The task waits for it: it is what the operator itself was answered, and nobody is asked again.
+        """
+        return None
+
+    @classmethod
+    def end_of(cls, launch: Launch) -> DriverEnd | None:  # noqa: ARG003
+        """Ask the service for the end of a driver, in a process that has no operator; None while it runs.
+
+        :raises Exception: when it does not answer
+        """
+        return None
+
     def kill(self) -> None:
         """End what is left on this machine of a job that was killed, within about a second."""
         if self.launch_id:
@@ -175,6 +195,16 @@ def local_submitter(master: str, spark_binary: str, env: Mapping[str, str]) -> S
     return Submitter(master, spark_binary, env, properties_file=None, repositories=[], deploy_mode=deploy_mode)
 
 
+def remote_submitter(master: str) -> Submitter:
+    """Return how a program is submitted whose driver a service runs, with properties that this machine has not.
+
+    :param master: names the service
+    """
+    from spark_lineage.inject.preparation import Submitter
+
+    return Submitter(master, "spark-submit", {}, properties_file=None, repositories=[], deploy_mode=lambda _: "cluster")
+
+
 def attach(operator: Any, hook: Any, task: AdaptedTask) -> OperatorAdapter:
     """Return the adapter of an operator, attached to its hook.
 
@@ -182,7 +212,25 @@ def attach(operator: Any, hook: Any, task: AdaptedTask) -> OperatorAdapter:
     """
     for kind in type(operator).__mro__:
         if name := _ADAPTERS.get(f"{kind.__module__}.{kind.__qualname__}"):
-            module, _, adapter = name.partition(".")
-            made: OperatorAdapter = getattr(import_module(f"{__package__}.{module}"), adapter).of(operator, hook, task)
-            return made
+            return _adapter(name).of(operator, hook, task)
     raise LookupError(f"no adapter is known for {type(operator).__qualname__}")
+
+
+def service_end(launch: Launch) -> DriverEnd | None:
+    """Return what the service of a launch says of the end of its driver; None while it runs, and without a service.
+
+    :raises Exception: when it does not answer
+    """
+    if launch.service not in _ADAPTERS.values() or not launch.external_id:
+        return None
+    return _adapter(launch.service).end_of(launch)
+
+
+def adapter_name(adapter: type[OperatorAdapter]) -> str:
+    """Return the name by which a later process finds an adapter, as the table has it."""
+    return f"{adapter.__module__.rpartition('.')[2]}.{adapter.__qualname__}"
+
+
+def _adapter(name: str) -> type[OperatorAdapter]:
+    module, _, adapter = name.partition(".")
+    return getattr(import_module(f"{__package__}.{module}"), adapter)  # type: ignore[no-any-return]

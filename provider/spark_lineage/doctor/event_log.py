@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,15 @@ def check_event_log(setup: Setup) -> Iterator[Finding]:
     if not endpoints.is_cluster or setup.settings.evidence == "listener":
         return
     directory = properties.get("spark.eventLog.dir", "")
+    if not directory and (shared := setup.settings.event_log_dir):
+        path = local_directory(shared)
+        if path is None:
+            yield _read(remote_directory(shared) or shared, setup, endpoints)
+        elif os.access(path, os.R_OK | os.X_OK):
+            yield ok(f"event_log_dir {path} can be read")
+        else:
+            yield problem(f"event_log_dir {path} cannot be read", "make it, on a disk that drivers and workers share")
+        return
     if not (is_event_log_on(properties) and directory):
         yield ok("spark-defaults.conf turns no event log on: lineage comes from the listener alone")
         return

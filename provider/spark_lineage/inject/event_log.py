@@ -26,7 +26,13 @@ from urllib.parse import quote
 
 from spark_lineage.inject.properties import FACETS_PREFIX, TRANSPORT_TYPE
 from spark_lineage.launch.bounded_run import BoundedPlace
-from spark_lineage.launch.directory import OWN_EVENT_LOGS, local_directory, remote_directory, without_scheme
+from spark_lineage.launch.directory import (
+    OWN_EVENT_LOGS,
+    local_directory,
+    remote_directory,
+    split_connection,
+    without_scheme,
+)
 
 EVENT_LOG_PREFIX = "spark.eventLog."
 _ENABLED = f"{EVENT_LOG_PREFIX}enabled"
@@ -88,6 +94,7 @@ def inject_event_log(
     directory: str,
     *,
     deploy_mode: str,
+    shared_directory: str = "",
     is_programs: bool = False,
     spark_version: str = "",
     is_read_here: bool = True,
@@ -97,6 +104,7 @@ def inject_event_log(
 
     A log that the user has turned on is left as it is, and one that they have turned off stays off.
 
+    :param shared_directory: path or URL of the directory where a driver elsewhere logs if no other is set
     :param is_programs: whether the program itself has settings of event logs
     :param spark_version: empty where it is not known
     :param is_read_here: whether a log of the user is read in its directory, if that is on this machine
@@ -104,6 +112,9 @@ def inject_event_log(
     """
     effective = {**file_properties, **conf}
     enabled = effective.get(_ENABLED, "").strip().lower()
+    is_free = not is_programs and enabled in {"", "true"} and _DIRECTORY not in effective
+    if shared_directory and is_free and deploy_mode != "client":
+        return _shared_log(conf, effective, shared_directory, spark_version, why_not_home, is_read_here=is_read_here)
     if is_programs or enabled == "true":
         path, url, reason = _users_place(effective, deploy_mode, spark_version, why_not_home, is_read_here=is_read_here)
         added = {**(_told_directory(effective) if is_programs else {}), **({} if reason else _whole_lists(effective))}
@@ -112,7 +123,8 @@ def inject_event_log(
     if enabled:
         reason = f"{_ENABLED} is {enabled}"
     elif deploy_mode != "client":
-        reason = f"the driver runs on another machine; set {_ENABLED}=true and a {_DIRECTORY} that is read from here"
+        own = f"{_ENABLED}=true and a {_DIRECTORY} that is read from here"
+        reason = f"the driver runs on another machine; set event_log_dir, or {own}"
     else:
         programs = local_directory(effective.get(_DIRECTORY) or _DEFAULT_DIRECTORY)
         reason = f"{_DIRECTORY} is not on this machine, and the program may turn its log on; set {_ENABLED}"
@@ -120,8 +132,29 @@ def inject_event_log(
         return EventLogInjection(dict(conf), None, reason=reason)
     location = f"file://{quote(directory)}/${{{_ENABLED}}}"
     ours = {**_whole_lists(effective), **_told_directory(effective), **_OURS, _DIRECTORY: location}
-    own = f"{directory}/{OWN_EVENT_LOGS}"
-    return EventLogInjection({**conf, **ours}, own, is_ours=True, programs_directory=programs)
+    ours_alone = f"{directory}/{OWN_EVENT_LOGS}"
+    return EventLogInjection({**conf, **ours}, ours_alone, is_ours=True, programs_directory=programs)
+
+
+def _shared_log(
+    conf: Mapping[str, str],
+    effective: Mapping[str, str],
+    directory: str,
+    spark_version: str,
+    why_not_home: Callable[[str], str],
+    *,
+    is_read_here: bool,
+) -> EventLogInjection:
+    """Return a log in the directory of all drivers; none where it could not be read there."""
+    compressed = {_COMPRESS: "true", _CODEC: "zstd"} if _CODEC not in effective else {}
+    added = {**_whole_lists(effective), **compressed, _ENABLED: "true", _DIRECTORY: directory}
+    path, url, reason = _users_place(
+        {**effective, **added}, "cluster", spark_version, why_not_home, is_read_here=is_read_here
+    )
+    if reason:
+        return EventLogInjection(dict(conf), None, reason=reason)
+    added[_DIRECTORY] = split_connection(directory)[0]
+    return EventLogInjection({**conf, **added}, path, elsewhere=url)
 
 
 def _told_directory(effective: Mapping[str, str]) -> dict[str, str]:

@@ -173,7 +173,7 @@ class _Task:
         prepared, why_not = preparing.use(lambda: self._prepared(settings))
         injected = TaskInjection(prepared, Path(self.lineage.events_file).parent)
         if settings.evidence != "listener":
-            self._add_event_log(injected, is_read_here=settings.event_log_from in {"auto", "directory"})
+            self._add_event_log(injected, settings)
         return injected, why_not
 
     def _prepared(self, settings: Settings) -> tuple[PreparedArguments, str]:
@@ -188,7 +188,7 @@ class _Task:
                 why_not = str(error)
         return prepare_unlistened(arguments, submitter, lineage), why_not
 
-    def _add_event_log(self, injected: TaskInjection, *, is_read_here: bool) -> None:
+    def _add_event_log(self, injected: TaskInjection, settings: Settings) -> None:
         with self.guard("No event log is read", can_fail=False):
             prepared, submitter = injected.prepared, self.submitter
             arguments = prepared.arguments
@@ -201,10 +201,11 @@ class _Task:
                 prepared.properties,
                 str(directory),
                 deploy_mode=prepared.deploy_mode,
+                shared_directory=settings.event_log_dir,
                 is_programs=EVENT_LOG_PREFIX in options
                 or program_says(EVENT_LOG_SETTING.encode(), submitter.application, others),
                 spark_version=spark.spark_version if (spark := submitter.known_installation) else "",
-                is_read_here=is_read_here,
+                is_read_here=settings.event_log_from in {"auto", "directory"},
                 why_not_home=self.why_not_home,
             )
             if log.is_ours:

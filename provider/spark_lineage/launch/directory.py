@@ -51,6 +51,8 @@ _PAGE_BYTES = 4096
 # What copies from elsewhere, and event logs, leave free on the disk, whose lineage directory others share.
 FREE_BYTES = 256 * 1024 * 1024
 # A colon may also stand before a port, and an @ after a container: abfss://CONTAINER@ACCOUNT….
+# Object stores, whose URLs have no user otherwise (``ObjectStoragePath``).
+_WITH_CONNECTION = frozenset({"s3", "s3a", "s3n", "gs"})
 _PASSWORD = re.compile(r"(?<=://)[^/@]*:(?!\d+(?:/|\Z))[^@]*@")
 # Most file systems allow 255 bytes a name.
 _NAME_BYTES = 200
@@ -225,6 +227,17 @@ def remote_directory(given: str) -> str | None:
     url = given.strip().partition("?")[0].rstrip("/")
     is_remote = "://" in url and not url.startswith("file:") and "${" not in url
     return _PASSWORD.sub("", url) if is_remote else None
+
+
+def split_connection(url: str) -> tuple[str, str]:
+    """Return a URL as Spark takes it, and its user: the Airflow connection to read it with, empty for none.
+
+    Others have no connection: the user of ``hdfs`` is Hadoop's own, and that of ``abfs`` is the container.
+    """
+    scheme, separator, rest = url.partition("://")
+    user, at, place = rest.partition("@")
+    has_connection = bool(at) and scheme in _WITH_CONNECTION and "/" not in user
+    return (f"{scheme}{separator}{place}", user) if has_connection else (url, "")
 
 
 def without_scheme(location: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from spark_lineage.merge.lineage import Application
 
@@ -41,3 +42,16 @@ class Driver:
         for one in applications:
             self.application_id = one.application_id or self.application_id
             self.ui_url = one.ui_url or self.ui_url
+
+
+@dataclass(frozen=True)
+class DriverEnd:
+    """How a service that runs a driver says that it has ended.
+
+    :param detail: why it failed, or was killed
+    :param source: the name of the service
+    """
+
+    status: Literal["FINISHED", "FAILED", "KILLED"]
+    source: str
+    detail: str = ""

@@ -45,6 +45,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     driver does not write them there: ``receiver``, whose connection ``receiver`` is, or ``driver_log``, where
     ``own_run_id`` is the run of the application that the user's own properties name, if any. ``session_id`` is the
     session whose executions are the job's, where the application ``application_id`` runs those of others as well.
+    ``service`` names the adapter whose service runs the driver. ``child`` begins the name of the job that goes on when
+    its task has ended, whose end is not sent yet; ``parent`` has the properties that name its task.
     """
 
     directory: str
@@ -68,6 +70,9 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     session_id: str = ""
     webhdfs_urls: tuple[str, ...] = ()
     history_url: str = ""
+    service: str = ""
+    child: str = ""
+    parent: tuple[tuple[str, str], ...] = ()
 
 
 def application_ids(application_id: str | None, external_id: str | None) -> set[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from spark_lineage.adapters.adapter import service_end
 from spark_lineage.adapters.processes import end_processes
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline
 from spark_lineage.launch.driver import Driver
@@ -77,7 +79,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     # As the task calls it.
     process = f"{launch.host}:{'?' if launch.process_id is None else launch.process_id}"
     monitor.driver_id = process if launch.deploy_mode == "client" else launch.external_id or ""
-    submission.see_the_end(Deadline())
+    submission.see_the_end(Deadline(), partial(service_end, launch))
     status, detail = None, "the driver has ended"
     if launch.deploy_mode == "client":
         status, detail = _client_end(launch, submission, is_ended_here=ended_processes > 0)

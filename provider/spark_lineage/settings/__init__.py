@@ -121,6 +121,14 @@ class Settings:
         "of these that works.",
         example="history",
     )
+    event_log_dir: str = _setting(
+        "",
+        "Where drivers that run elsewhere log their events if no ``spark.eventLog.dir`` is set: an existing "
+        "directory that they write to and the worker reads, as a path or as a URL. In that of S3 or GCS, a user is "
+        "the Airflow connection to read with. Empty: they log where they are set to, or not at all.",
+        example="s3a://aws_default@bucket/event_logs",
+        is_argument=False,
+    )
     receiver_conn_id: str = _setting(
         "",
         "Connection to a receiver (``spark-lineage receive``): schema, host, port, and its secret as password. Drivers "

@@ -12,7 +12,7 @@ from spark_lineage.launch.bounded_run import ANSWER_SECONDS, Deadline
 from spark_lineage.launch.log import Log
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.state import LineageState, utc
-from spark_lineage.merge.transition import StatusReport, StatusSummary, StatusTransition
+from spark_lineage.merge.transition import ENDED, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.submission.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.submission.event_channel import EventChannel
 from spark_lineage.submission.history_log import HistoryLogs
@@ -22,7 +22,7 @@ from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_monitor import StatusMonitor
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.driver import Driver
+    from spark_lineage.launch.driver import Driver, DriverEnd
     from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.log import Guard
     from spark_lineage.merge.lineage import TaskState
@@ -88,6 +88,7 @@ class Submission:
             self.collector, self.monitor.report, launch, is_removing=is_live, copies=self.mirror.names
         )
         self._guard = guard
+        self._service = launch.service
         self._is_live = is_live
         # What the user wants to be collected elsewhere is not read where the driver says that it logs.
         self._reads_printed = settings.evidence != "listener" and settings.event_log_from not in {
@@ -165,10 +166,15 @@ class Submission:
         ids = self.collector.application_ids
         return ids | {self.driver.application_id} if self.driver.application_id else ids
 
-    def see_the_end(self, until: Deadline) -> None:
-        """Ask the cluster for its last word."""
+    def see_the_end(self, until: Deadline, service_end: Callable[[], DriverEnd | None]) -> None:
+        """Ask the cluster for its last word.
+
+        :param service_end: returns that of the service which runs the driver, if one does
+        """
         with self._guard("The timeline may lack its end", can_fail=False):
             self.monitor.finish(until.within(ANSWER_SECONDS))
+            if self._service and self.monitor.driver_status not in ENDED and (end := service_end()) is not None:
+                self.monitor.note(end.status, end.source, end.detail)
 
     def conclude(self, facts: EndFacts) -> TaskState:
         """Return how the task ended (M4); ``driver`` of the facts is what the cluster manager says."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from spark_lineage.adapters.adapter import adapter_name
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
@@ -211,6 +212,7 @@ class Prepared:
             host=socket.gethostname(),
             event_conn_ids=settings.lineage_conn_id,
             session_id=adapter.session_id,
+            service=adapter_name(type(adapter)) if adapter.is_service else "",
             **servers,
         )
         return launch, lineage, properties
