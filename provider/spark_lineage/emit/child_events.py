@@ -1,4 +1,4 @@
-"""The events of a task's child runs: one for each path to an output; a pure function."""
+"""The events of a task's child runs: of each path to an output, and of what goes on after the task; pure functions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, structs
 from openlineage.client.generated import parent_run
@@ -28,12 +28,14 @@ from spark_lineage.emit.run_event import (
     run_facets,
 )
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, cut
+from spark_lineage.launch.launch import Launch
 from spark_lineage.merge.lineage import Action, DatasetLineage, ParentRun, TaskLineage
 from spark_lineage.naming.backend_names import safe_name
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.settings import Granularity
 
 _PATH = "PATH"
+_PROPERTY = "spark.openlineage."
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HASH_DIGITS = 12
 _READABLE_LENGTH = 64
@@ -79,11 +81,7 @@ def child_events(
     Spec: OpenLineage 2-0-2 ``RunEvent``, ``ParentRunFacet`` 1-2-0.
     """
     lineage = redact_lineage(lineage)
-    job: dict[str, Any] = {}
-    if found := [Owner(name=owner) for owner in owners]:
-        job["ownership"] = OwnershipJobFacet(owners=found, producer=PRODUCER)
-    if labels := [TagsJobFacetFields(key=tag, value=tag, source="AIRFLOW") for tag in sorted(tags)]:
-        job["tags"] = TagsJobFacet(tags=labels, producer=PRODUCER)
+    job = _job_of_all(owners, tags)
     parent = _parent(task, root)
     return [
         event
@@ -92,23 +90,86 @@ def child_events(
     ]
 
 
+def going_on_event(
+    event_type: Literal["START", "COMPLETE", "FAIL"],
+    lineage: TaskLineage,
+    launch: Launch,
+    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    *,
+    owners: Iterable[str] = (),
+    tags: Iterable[str] = (),
+    description: str | None = None,
+) -> RunEvent:
+    """Return an event of the job that goes on when its task has ended: ``child`` of its launch.
+
+    Its parent is the task that the ``parent`` of the launch names, its run the application run of the launch. The
+    event is kept under ``limit_bytes`` (M12).
+
+    Spec: OpenLineage 2-0-2 ``RunEvent``, ``ParentRunFacet`` 1-2-0.
+    """
+    lineage = redact_lineage(lineage)
+    known = {key.removeprefix(_PROPERTY).lower(): value for key, value in launch.parent}
+    of_task, of_root = (
+        [known.get(f"{prefix}{name}", "") for name in ("runid", "jobnamespace", "jobname")]
+        for prefix in ("parent", "rootparent")
+    )
+    task, root = ParentRun(*of_task), ParentRun(*of_root) if all(of_root) else None
+    written = f"What {task.job_name} has begun, and does not wait for."
+    moment = datetime.now(UTC) if event_type == "START" or lineage.ended_at is None else lineage.ended_at
+    facets = {
+        **_job_of_all(owners, tags),
+        "documentation": DocumentationJobFacet(
+            description="\n\n".join(filter(None, (written, description))), producer=PRODUCER
+        ),
+        "jobType": job_type_facet("APPLICATION", is_streaming=lineage.is_streaming),
+    }
+    job = Job(task.job_namespace, f"{launch.child}@{task.job_name}", facets)
+    parent = _parent(task, root)
+    event = _event(EventType(event_type), moment, lineage, launch.application_run_id, job, parent=parent)
+    cut(event, limit_bytes, reserved_bytes=_CLIENT_BYTES)
+    return event
+
+
+def _job_of_all(owners: Iterable[str], tags: Iterable[str]) -> dict[str, Any]:
+    job: dict[str, Any] = {}
+    if found := [Owner(name=owner) for owner in owners]:
+        job["ownership"] = OwnershipJobFacet(owners=found, producer=PRODUCER)
+    if labels := [TagsJobFacetFields(key=tag, value=tag, source="AIRFLOW") for tag in sorted(tags)]:
+        job["tags"] = TagsJobFacet(tags=labels, producer=PRODUCER)
+    return job
+
+
+def _event(
+    event_type: EventType,
+    moment: datetime,
+    lineage: TaskLineage,
+    run_id: str,
+    job: Job,
+    *,
+    parent: parent_run.ParentRunFacet,
+) -> RunEvent:
+    return RunEvent(
+        eventType=event_type,
+        eventTime=event_time(moment),
+        producer=PRODUCER,
+        run=Run(runId=run_id, facets={"parent": parent, **run_facets(lineage)}),
+        job=Job(job.namespace, job.name, {**(job.facets or {}), **job_facets(lineage)}),
+        inputs=input_datasets(lineage),
+        outputs=output_datasets(lineage),
+    )
+
+
 def _events(
     child: ChildRun, task: ParentRun, parent: parent_run.ParentRunFacet, job_of_all: dict[str, Any], limit_bytes: int
 ) -> list[RunEvent]:
     identity = json.dumps([task.run_id, _PATH, child.job, child.key]).encode()
     run_id = str(generate_static_uuid(child.started_at, identity))
 
+    # What differs comes first: backends cut long names.
+    job = Job(task.job_namespace, f"{child.job}@{task.job_name}", job_of_all)
+
     def event(event_type: EventType, moment: datetime, lineage: TaskLineage) -> RunEvent:
-        return RunEvent(
-            eventType=event_type,
-            eventTime=event_time(moment),
-            producer=PRODUCER,
-            run=Run(runId=run_id, facets={"parent": parent, **run_facets(lineage)}),
-            # What differs comes first: backends cut long names.
-            job=Job(task.job_namespace, f"{child.job}@{task.job_name}", {**job_of_all, **job_facets(lineage)}),
-            inputs=input_datasets(lineage),
-            outputs=output_datasets(lineage),
-        )
+        return _event(event_type, moment, lineage, run_id, job, parent=parent)
 
     # The datasets are named from the beginning on: Marquez drops the edges of a job at an event without any.
     outputs = (structs.replace(each, statistics=None, column_lineage=None, writes=()) for each in child.lineage.outputs)

@@ -243,6 +243,16 @@ def described(airflow: AirflowTry) -> dict[str, Any]:
     }
 
 
+def job_texts(airflow: AirflowTry) -> dict[str, Any]:
+    """Return the same for the job of a child run, as ``child_events`` takes them."""
+    text = described(airflow)
+    return {
+        "owners": text.get("owners", ()),
+        "tags": text.get("tags") or (),
+        "description": text.get("job_description"),
+    }
+
+
 def dag_run_facet(dag_run: Mapping[str, Any], date: datetime) -> dict[str, Any]:
     """Return ``dagRun`` of the facet ``airflow``, with a data interval and run type that readers of Airflow 2's know.
 

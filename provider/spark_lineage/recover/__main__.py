@@ -6,6 +6,7 @@ It runs beside a scheduler or an API server, in a process of its own that may qu
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -28,24 +29,30 @@ from spark_lineage.emit.task_event import AirflowTry
 from spark_lineage.launch.launch import TaskKey
 from spark_lineage.launch.log import Log
 from spark_lineage.launch.stores import ServerStore
-from spark_lineage.recover.closing import close, guard
+from spark_lineage.recover.closing import close, end_child, guard
 from spark_lineage.recover.recovery import end_leftovers
-from spark_lineage.recover.search import CLEARED, DagRunEnd, LeftInOutbox, LostTry
+from spark_lineage.recover.search import CLEARED, ChildEnd, DagRunEnd, LeftInOutbox, Lost, LostTry
 from spark_lineage.settings.places import section_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from openlineage.client.event_v2 import RunEvent
+
+    from spark_lineage.launch.launch import Launch
 
 log = Log(__name__)
 
 
 def main() -> None:
     """Close one after the other; an error of one is logged, and does not stop the others."""
-    for lost in msgspec.json.decode(sys.stdin.buffer.read(), type=list[LostTry | DagRunEnd | LeftInOutbox]):
+    for lost in msgspec.json.decode(sys.stdin.buffer.read(), type=list[Lost]):
         with guard("The end of a try, or of a DAG run, is not sent"):
             match lost:
                 case LostTry():
                     close_try(lost)
+                case ChildEnd():
+                    close_child(lost)
                 case DagRunEnd():
                     send_dag_run_end(lost)
                 case LeftInOutbox():
@@ -54,7 +61,28 @@ def main() -> None:
 
 def close_try(lost: LostTry) -> bool:
     """Send the end of a try, with what the database knows of it, which is not changed; return whether it was sent."""
-    task = lost.task
+    task, content = lost.task, None
+    with _found(task, lost.launch) as found:
+        if found is None:
+            return False
+        airflow, latest = found
+        ended = end_leftovers(lost.launch)
+        content = close(lost, airflow, lambda: ServerStore.of(task), ended_processes=ended)
+    if content is not None and lost.launch.try_number == latest:
+        with guard("The tab of the task does not show its lineage", can_fail=False):
+            _show(task, latest, content)
+    return content is not None
+
+
+def close_child(lost: ChildEnd) -> bool:
+    """Send the end of a job that went on when its task had ended, if it is over; return whether it was sent."""
+    with _found(lost.task, lost.launch) as found:
+        return found is not None and end_child(lost, found[0], ServerStore.of(lost.task))
+
+
+@contextmanager
+def _found(task: TaskKey, launch: Launch) -> Iterator[tuple[AirflowTry, int] | None]:
+    """Give what the database knows of a try, and the number of the latest one; None where the task is gone."""
     key = {"dag_id": task.dag_id, "run_id": task.run_id}
     # Not Airflow's own of this thread: whoever asks for that one meanwhile closes it.
     with Session(airflow_settings.engine) as session:
@@ -62,21 +90,16 @@ def close_try(lost: LostTry) -> bool:
         instance: Any = session.scalar(select(TaskInstance).filter_by(**msgspec.structs.asdict(task)))
         if dag_run is None or instance is None:
             log.info("Airflow does not know %s any more; its end is not sent.", task)
-            return False
+            yield None
+            return
         # The row may be that of a later try; a copy without its session can have another number.
         make_transient(instance)
-        latest, instance.try_number = instance.try_number, lost.launch.try_number
+        latest, instance.try_number = instance.try_number, launch.try_number
         dag: Any = None
         with guard("The event does not say what DAG and task are like"):
             dag = SerializedDagModel.get_dag(task.dag_id)
         operator = dag.get_task(task.task_id) if dag is not None and dag.has_task(task.task_id) else None
-        airflow = AirflowTry(instance, dag_run, dag, operator)
-        ended = end_leftovers(lost.launch)
-        content = close(lost, airflow, lambda: ServerStore.of(task), ended_processes=ended)
-    if content is not None and lost.launch.try_number == latest:
-        with guard("The tab of the task does not show its lineage", can_fail=False):
-            _show(task, latest, content)
-    return content is not None
+        yield AirflowTry(instance, dag_run, dag, operator), latest
 
 
 def _show(task: TaskKey, try_number: int, content: bytes) -> None:

@@ -22,9 +22,8 @@ from spark_lineage.launch.log import Log, log_trouble
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from spark_lineage.recover.search import DagRunEnd, LeftInOutbox, LostTry
+    from spark_lineage.recover.search import Lost
 
-    Lost = LostTry | DagRunEnd | LeftInOutbox
     # Looks in the database and in the lineage directory for what is over, and whose end was not sent.
     Search = Callable[[], Iterable[Lost]]
 

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
 from openlineage.client.event_v2 import RunState
 
+from spark_lineage.adapters.adapter import service_end
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.deliver.through_connections import ConnectionSender
+from spark_lineage.emit.child_events import going_on_event
 from spark_lineage.emit.openlineage_provider import emission, send
-from spark_lineage.emit.task_event import AirflowTry, JobDetails, operator_lineage, task_event
+from spark_lineage.emit.task_event import AirflowTry, JobDetails, job_texts, operator_lineage, task_event
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.launch import TaskKey
 from spark_lineage.launch.log import Guard, Log, log_lineage, log_status
 from spark_lineage.launch.stores import WorkerStore, claim
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
-from spark_lineage.recover.search import LostTry, launches_of
+from spark_lineage.recover.search import ChildEnd, LostTry, launches_of
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
 
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
     from airflow.providers.openlineage.extractors import OperatorLineage
 
+    from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.stores import LaunchStore
 
 log = Log(__name__)
@@ -53,17 +58,53 @@ def close(
     :param ended_processes: what ``recovery.end_leftovers`` returned
     :return: the event, None where it was handed neither to a transport nor to the outbox; trouble there is logged
     """
-    places, settings = Places(), Settings()
-    # A connection that is gone leaves the section.
-    with guard("The Spark connection of the try is not read"):
-        places = Places.of(lost.launch.conn_id, {}) if lost.launch.conn_id else places
-    with guard("The settings have their defaults"):
-        settings = places.settings()
+    places, settings = _settled(lost.launch)
     recovered = recover(lost, places, ended_processes=ended_processes, logger=log)
     if not claim(lost.launch, store()):
         log.info("Another process sends the end of %s, try %s.", lost.task, lost.launch.try_number)
         return None
     return _send_end(lost, recovered, settings, airflow)
+
+
+def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -> bool:
+    """Send the end of a job that went on when its task had ended, if it is over; return whether it was sent.
+
+    Its service says how it ended; where it does not know the job any more, the event log does.
+    """
+    launch, lost = child.launch, LostTry(child.task, child.launch, end="success")
+    places, settings = _settled(launch)
+    with TemporaryDirectory() as folder:
+        if not Path(launch.directory).is_dir():
+            # Of a worker with a disk of its own.
+            lost = structs.replace(lost, launch=structs.replace(launch, directory=folder))
+        if service_end(launch) is None:
+            if store is not None:
+                store.touch()
+            return False
+        recovered = recover(lost, places, ended_processes=0, logger=log)
+    wanted = emission(airflow.task, child.task.dag_id, child.task.task_id)
+    if not claim(launch, store) or not wanted.is_sent:
+        return False
+    lineage, limit = recovered.lineage, int(settings.max_event_bytes)
+    state: Any = "FAIL" if lineage.state == "ABORT" else lineage.state
+    event = going_on_event(state, lineage, launch, limit, **job_texts(airflow))
+    is_sent = send(event)
+    sender = ConnectionSender(launch.event_conn_ids, settings, guard)
+    sender.put(Outgoing.encode(event), at_most_seconds=settings.brief_seconds)
+    sender.deliver(settings.brief_seconds)
+    log.info("The job %s of %s has ended (%s).", event.job.name, child.task, state)
+    log_lineage(lineage, recovered.counts, log)
+    return is_sent or bool(sender.destinations)
+
+
+def _settled(launch: Launch) -> tuple[Places, Settings]:
+    places, settings = Places(), Settings()
+    # A connection that is gone leaves the section.
+    with guard("The Spark connection of the try is not read"):
+        places = Places.of(launch.conn_id, {}) if launch.conn_id else places
+    with guard("The settings have their defaults"):
+        settings = places.settings()
+    return places, settings
 
 
 def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: AirflowTry) -> bytes | None:
@@ -125,7 +166,9 @@ def close_earlier(task_instance: Any) -> None:
     task, context = TaskKey.of(task_instance), task_instance.get_template_context()
     store = _store(context)
     earlier = [one for one in launches_of(task, store) if one.try_number < task_instance.try_number]
-    lost = [(LostTry(task, one, is_retried=True), end_leftovers(one)) for one in earlier if not one.is_closed]
+    lost = [
+        (LostTry(task, one, is_retried=True), end_leftovers(one)) for one in earlier if not (one.is_closed or one.child)
+    ]
     if not lost:
         return
     # The next launch is about to take the place of the last one in the store: then the files alone decide.
@@ -149,7 +192,7 @@ def close_own(task_instance: Any) -> None:
     """Close the try that ends here: if its session could not, its event was sent all the same, by the provider."""
     task, store = TaskKey.of(task_instance), _store(task_instance.get_template_context())
     for one in launches_of(task, store):
-        if one.try_number == task_instance.try_number and not one.is_closed:
+        if one.try_number == task_instance.try_number and not (one.is_closed or one.child):
             claim(one, store)
 
 

@@ -51,6 +51,14 @@ class LostTry(Struct, frozen=True, tag=True):
     is_retried: bool = False
 
 
+class ChildEnd(Struct, frozen=True, tag=True):
+    """A job that goes on when its task has ended, and was not over at ``seen_at`` (seconds since the epoch)."""
+
+    task: TaskKey
+    launch: Launch
+    seen_at: float
+
+
 class DagRunEnd(Struct, frozen=True, tag=True):
     """An OpenLineage run of a DAG run that is over, and connections that may not have heard of it.
 
@@ -78,7 +86,10 @@ class LeftInOutbox(Struct, frozen=True, tag=True):
         flush(seconds=_SENDING_SECONDS)
 
 
-def lost_of_dag_run(dag_id: str, run_id: str) -> list[LostTry | DagRunEnd]:
+Lost = LostTry | ChildEnd | DagRunEnd | LeftInOutbox
+
+
+def lost_of_dag_run(dag_id: str, run_id: str) -> list[Lost]:
     """Return what is open of a DAG run that is over: its tries that have ended, then its own end.
 
     A task of it may still be on its way to its end.
@@ -133,7 +144,7 @@ def lost_meanwhile() -> list[DagRunEnd]:
     return [end for dag_run in over for end in ends_of(dag_run)]
 
 
-def lost_within(hours: float) -> list[LostTry | DagRunEnd | LeftInOutbox]:
+def lost_within(hours: float) -> list[Lost]:
     """Return what is open of what was launched within so many hours, and what waits to be sent.
 
     Some ends are never reported, and a server may lose what it knew. Nothing reports that a DAG run which goes on was
@@ -144,7 +155,7 @@ def lost_within(hours: float) -> list[LostTry | DagRunEnd | LeftInOutbox]:
     from sqlalchemy import select
 
     since, row = datetime.now(UTC) - timedelta(hours=hours), cast("Any", DagRun)
-    found: list[LostTry | DagRunEnd | LeftInOutbox] = [*_over(stored_tasks(since))]
+    found: list[Lost] = [*_over(stored_tasks(since))]
     with create_session() as session:
         for dag_run in session.scalars(select(row).where(row.state == "running", row.queued_at > row.start_date)):
             found += ends_of(dag_run)
@@ -169,7 +180,7 @@ def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
     return sorted(launches, key=lambda one: one.try_number)
 
 
-def _over(tasks: Iterable[TaskKey]) -> list[LostTry]:
+def _over(tasks: Iterable[TaskKey]) -> list[LostTry | ChildEnd]:
     found = (each for task in tasks for each in _task_instances(**structs.asdict(task)))
     return [
         lost
@@ -178,7 +189,7 @@ def _over(tasks: Iterable[TaskKey]) -> list[LostTry]:
     ]
 
 
-def lost_tries(task: TaskKey, try_number: int, end: TryEnd | None, error: str = "") -> list[LostTry]:
+def lost_tries(task: TaskKey, try_number: int, end: TryEnd | None, error: str = "") -> list[LostTry | ChildEnd]:
     """Return what is open of a try that Airflow has just said to be over, and of those before it."""
     now = _task_instances(**structs.asdict(task))
     is_retried = any(state == _RETRIED or latest > try_number for _, state, latest in now)
@@ -187,10 +198,13 @@ def lost_tries(task: TaskKey, try_number: int, end: TryEnd | None, error: str = 
 
 def _open_tries(
     task: TaskKey, latest: int, end: TryEnd | None, error: str = "", *, is_retried: bool
-) -> Iterator[LostTry]:
+) -> Iterator[LostTry | ChildEnd]:
     """Return the tries before the latest that are not closed, and the latest if it has ended."""
     for launch in launches_of(task, ServerStore.of(task)):
-        if not launch.is_closed and launch.try_number < latest:
+        if launch.child:
+            if not launch.is_closed:
+                yield ChildEnd(task, launch, time.time())
+        elif not launch.is_closed and launch.try_number < latest:
             yield LostTry(task, launch, is_retried=True)
         elif not launch.is_closed and launch.try_number == latest and end is not None:
             yield LostTry(task, launch, end, error, is_retried)

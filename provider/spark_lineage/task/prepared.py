@@ -213,6 +213,7 @@ class Prepared:
             event_conn_ids=settings.lineage_conn_id,
             session_id=adapter.session_id,
             service=adapter_name(type(adapter)) if adapter.is_service else "",
+            parent=tuple(lineage.parent.items()) if adapter.child else (),
             **servers,
         )
         return launch, lineage, properties

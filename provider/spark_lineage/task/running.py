@@ -24,6 +24,7 @@ from spark_lineage.launch.directory import LAUNCH_FILE, root_of
 from spark_lineage.launch.launch import Launch, kept, store_launch
 from spark_lineage.launch.log import Log, error_text, log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
+from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
 from spark_lineage.submission.submission import Submission
 from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, job_url
@@ -200,6 +201,21 @@ class Running:
         """Return the timeline so far for the resuming process, as JSON."""
         return kept(self.submission.monitor.summary().transitions)
 
+    def leave(self) -> None:
+        """Stop following a job that its task does not wait for: it is a job of its own, whose end a server sends.
+
+        Nothing follows the end of a task, which comes first.
+        """
+        events, directory = self.prepared.events, Path(self.launch.directory)
+        declared = self.prepared.declared or TaskLineage("COMPLETE")
+        events.end(structs.replace(declared, state="COMPLETE"), None, None, directory)
+        self.keep(child=self.prepared.adapter.child)
+        with self.guard("The job that goes on has no START", can_fail=False):
+            name = events.begin_child(self.launch)
+            text = "The task does not wait for its driver: the lineage is that of the job %s, when it has ended."
+            self.guard.log.info(text, name)
+        self.suspend()
+
     def suspend(self) -> None:
         """Stop following a job that goes on: another process does."""
         with self.guard("The threads that watch the job do not end", can_fail=False):
@@ -272,7 +288,7 @@ class Running:
         monitor.flush(deadline.within(BRIEF_SECONDS))
         self.learnt(is_over=True)
         self._links.push()
-        if self.notifications is not None:
+        if self.notifications is not None and not self.launch.child:
             with self.guard("Listeners may have missed events", can_fail=False):
                 at_most = deadline.within(self._settings.brief_seconds).seconds_left
                 self.notifications.ended(state, None, error_text(failure) if failure is not None else "")

@@ -229,7 +229,11 @@ class LineageSession:
         failure = error
         try:
             with self._guard("The task's event carries no lineage", can_fail=error is None):
-                if (running := self._found()) is not None:
+                if (running := self._found()) is None:
+                    pass
+                elif error is None and running.launch.parent:
+                    running.leave()
+                else:
                     Ended.of(running, error).report(self._events)
         except LineageRequiredError as lacking:
             failure = lacking

@@ -16,14 +16,14 @@ from spark_lineage import add_ons
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.through_connections import ConnectionSender
-from spark_lineage.emit.child_events import child_events
+from spark_lineage.emit.child_events import child_events, going_on_event
 from spark_lineage.emit.openlineage_provider import emission, send, transport_text
 from spark_lineage.emit.task_event import (
     NO_DETAILS,
     AirflowTry,
     EventType,
     JobDetails,
-    described,
+    job_texts,
     operator_lineage,
     task_event,
 )
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.generated.base import RunEvent
 
+    from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.log import Guard
     from spark_lineage.settings import Settings
 
@@ -167,6 +168,13 @@ class TaskEvents:
                 self._send_children(lineage, directory)
         self._last = end, event, why
 
+    def begin_child(self, launch: Launch) -> str:
+        """Send the START of the job that goes on when the task has ended; return its name."""
+        limit = int(self._settings.max_event_bytes)
+        event = going_on_event("START", TaskLineage("RUNNING"), launch, limit, **job_texts(self._airflow))
+        self._send_all([event], Path(launch.directory))
+        return str(event.job.name)
+
     def deliver(self) -> None:
         """Wait until the connections have taken everything, but no longer than the settings and a kill allow.
 
@@ -233,7 +241,9 @@ class TaskEvents:
         return operator_lineage(lineage, counts, limit, log, details=self._details, deadline=self._kill.deadline)
 
     def _send_children(self, lineage: TaskLineage, directory: Path | None) -> None:
-        events = task_children(lineage, self._settings, self._context["ti"])
+        self._send_all(task_children(lineage, self._settings, self._context["ti"]), directory)
+
+    def _send_all(self, events: list[RunEvent], directory: Path | None) -> None:
         for each in map(Outgoing.encode, events):
             with self._guard("An event cannot be sent again later", can_fail=False):
                 if directory is not None:
@@ -263,16 +273,13 @@ def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) 
         macros.lineage_root_job_name(task_instance),
     )
     own = task_instance.task
-    text = described(AirflowTry(task_instance, None, getattr(own, "dag", None), own))
     return child_events(
         lineage,
         settings.granularity,
         task=task,
         root=root,
         limit_bytes=int(settings.max_event_bytes),
-        owners=text.get("owners", ()),
-        tags=text.get("tags") or (),
-        description=text.get("job_description"),
+        **job_texts(AirflowTry(task_instance, None, getattr(own, "dag", None), own)),
     )
 
 
