@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     from spark_lineage.task.session import LineageSession
+# Of the arguments with which a deferred operator resumes.
+_KEPT = "spark_lineage"
 
 
 class LineageOperator(BaseOperator):
@@ -61,6 +63,7 @@ class LineageOperator(BaseOperator):
     _session: LineageSession | None = None
     _is_stock = False
     _task_instance: Any = None
+    _kept: Mapping[str, Any] | None = None
     _own_methods = frozenset({"execute", "__fail__"})
     """What opens a session itself when a task is resumed by it, or is no method but the failure of a trigger."""
 
@@ -120,10 +123,19 @@ class LineageOperator(BaseOperator):
         else:
             self._session.kill("on_kill", super().on_kill)
 
+    def defer(self, *, kwargs: dict[str, Any] | None = None, **how: Any) -> Any:
+        """Defer as every operator does; the process that resumes gets what is known of a job that a service runs."""
+        kept = self._session.kept_of_service() if self._session is not None else None
+        super().defer(kwargs={**(kwargs or {}), _KEPT: kept} if kept else kwargs, **how)
+
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Go on as every operator does; a subclass that has deferred itself may submit its job only now."""
-        resume = partial(super().resume_execution, next_method, next_kwargs, context)
-        return resume() if next_method in self._own_methods else self._in_session(context, resume, is_resumed=True)
+        kwargs = dict(next_kwargs or {})
+        kept = kwargs.pop(_KEPT, None)
+        resume = partial(super().resume_execution, next_method, kwargs, context)
+        if next_method in self._own_methods and kept is None:
+            return resume()
+        return self._in_session(context, resume, is_resumed=True, kept=kept)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Copy as every operator does; what runs is of this object, and cannot be copied."""
@@ -131,8 +143,15 @@ class LineageOperator(BaseOperator):
         return super().__deepcopy__(memo)
 
     def _in_session(
-        self, context: Context, run: Callable[[], object], *, is_resumed: bool = False, is_deferred: bool = False
+        self,
+        context: Context,
+        run: Callable[[], object],
+        *,
+        is_resumed: bool = False,
+        is_deferred: bool = False,
+        kept: Mapping[str, Any] | None = None,
     ) -> object:
+        self._kept = kept
         from spark_lineage.settings.places import TaskSettings
         from spark_lineage.task.session import LineageSession
 
@@ -167,6 +186,8 @@ class LineageOperator(BaseOperator):
         """Run what asks for no hook by ``_get_hook``, with the adapter attached to ``hook``."""
         if self._session is not None:
             self._session.attach(self, hook())
+            if self._kept is not None:
+                self._session.resume(self._kept, ())
         return run()
 
     @property

@@ -83,7 +83,7 @@ class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
         # Also where lineage was turned off meanwhile: the stock operator does not know how to go on.
         self._in_session(context, go_on, is_deferred=True)
 
-    def _in_session(self, context: Context, run: Callable[[], object], **how: bool) -> object:
+    def _in_session(self, context: Context, run: Callable[[], object], **how: Any) -> object:
         self._began, self._has_looked = time.time(), False
         return super()._in_session(context, run, **how)
 

@@ -37,6 +37,7 @@ _KINDS = (
     (f"{_STOCK}.spark_sql", "SparkSqlOperator", "spark_sql_default"),
     (f"{_STOCK}.spark_pyspark", "PySparkOperator", ""),
     (f"{_STOCK}.spark_pipelines", "SparkPipelinesOperator", "spark_default"),
+    ("airflow.providers.apache.livy.operators.livy", "LivyOperator", "livy_default"),
 )
 
 
@@ -197,7 +198,8 @@ def _is_wanted(task: Any, kind: Kind) -> bool:
         return True
     given: Mapping[str, Any] = getattr(task, "partial_kwargs", None) or vars(task)
     defaults = getattr(task.dag, "default_args", None) or {}
-    conn_id = given.get("_conn_id") or given.get("conn_id") or defaults.get("conn_id") or kind.conn_id
+    own = (given.get(name) or given.get(f"_{name}") or defaults.get(name) for name in ("conn_id", "livy_conn_id"))
+    conn_id = next(filter(None, own), kind.conn_id)
     known = {"dag": [task.dag_id], "tag": task.dag.tags or (), "pool": [task.pool], "conn": [conn_id]}
 
     def fits(rule: str) -> bool:

@@ -29,6 +29,7 @@ _ADAPTERS = {
     "airflow.providers.apache.spark.operators.spark_pipelines.SparkPipelinesOperator": (
         "spark_pipelines.SparkPipelinesAdapter"
     ),
+    "airflow.providers.apache.livy.operators.livy.LivyOperator": "livy.LivyAdapter",
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": "spark_pyspark.PySparkAdapter",
 }
 # From asking the processes of a killed job to end until they are killed.

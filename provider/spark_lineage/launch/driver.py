@@ -48,10 +48,11 @@ class Driver:
 class DriverEnd:
     """How a service that runs a driver says that it has ended.
 
+    :param status: ``UNKNOWN`` where the service does not know the driver any more
     :param detail: why it failed, or was killed
     :param source: the name of the service
     """
 
-    status: Literal["FINISHED", "FAILED", "KILLED"]
+    status: Literal["FINISHED", "FAILED", "KILLED", "UNKNOWN"]
     source: str
     detail: str = ""

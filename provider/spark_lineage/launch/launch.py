@@ -139,7 +139,7 @@ def find_launch(store: Any, external_id_key: str) -> Launch | None:
     """The launch of the job that the Spark provider re-attached to, None when there is none for that very job."""
     external_id = store.get(external_id_key) if store is not None else None
     launch = stored_launch(store.get(STORE_KEY)) if external_id else None
-    return launch if launch is not None and launch.external_id == external_id else None
+    return launch if launch is not None and launch.external_id == str(external_id) else None
 
 
 def with_application(lineage: TaskLineage, launch: Launch | None, application_id: str | None) -> TaskLineage:

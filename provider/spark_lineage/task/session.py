@@ -160,6 +160,11 @@ class LineageSession:
             launch = structs.replace(ours, external_id=launch.external_id, yarn_urls=yarn_urls)
         return {"launch": storable(launch), "transitions": transitions, "links": self._links.urls}
 
+    def kept_of_service(self) -> dict[str, Any] | None:
+        """Return the same of a job that a service runs, None of any other."""
+        running = self._running
+        return self.kept(running.launch) if running is not None and running.launch.service else None
+
     def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
         """Resume the job of a deferred task; ``seen`` are the transitions that the trigger has seen, as JSON."""
         self._links.urls |= kept.get("links", {})

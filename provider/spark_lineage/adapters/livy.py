@@ -1,0 +1,123 @@
+"""``LivyOperator``: Apache Livy runs the driver of a batch (provider 4.6, Livy 0.7 and 0.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, remote_submitter
+from spark_lineage.inject.preparation import PreparedArguments, Submitter
+from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.driver import DriverEnd
+from spark_lineage.launch.launch import Launch
+from spark_lineage.launch.log import Log
+from spark_lineage.secrets.redaction import redact_name, remember_values
+
+_SOURCE, _SCHEME = "Livy", "livy:"
+# ``SessionState`` of Livy.
+_STATUS_OF: Mapping[str, Any] = {"success": "FINISHED", "dead": "FAILED", "error": "FAILED", "killed": "KILLED"}
+# ``SessionServlet`` of Livy.
+_GONE = "not found"
+_HOOK_LINES = ("post_batch", "get_batch_state", "get_batch_logs")
+
+
+@dataclass(eq=False)
+class LivyAdapter(OperatorAdapter):
+    """Adapts the hook of Livy: what is added goes into ``conf`` of the batch, and the state of the batch is its end.
+
+    A task that does not poll (``polling_interval`` 0, the default) ends before its batch.
+
+    Upstream fault (4.6): the log of a batch is printed as it is, with the secrets that are in it.
+    """
+
+    takes_listener = False
+    is_service = True
+    operator: Any = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        hook = self.hook
+        self._state = ""
+        self._added: Mapping[str, str] = {}
+        self._log = hook._log = Log(hook.log, redact_name)
+        self._post, self._ask, self._read = (getattr(hook, name) for name in _HOOK_LINES)
+        vars(hook).update(zip(_HOOK_LINES, (self._submit, self._observe_state, self._observe_log), strict=True))
+
+    @classmethod
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:
+        """Attach to a hook."""
+        child = "batch" if operator._polling_interval <= 0 else ""
+        return cls(hook, task.before_submit, task.is_killed, operator=operator, child=child)
+
+    @property
+    def submitter(self) -> Submitter:
+        """How Livy submits a batch, of which nothing is known here."""
+        return remote_submitter(f"{_SCHEME}{self.operator._livy_endpoint_prefix or ''}")
+
+    @property
+    def arguments(self) -> SubmitArguments:
+        """The ``conf`` of the batch."""
+        conf = self.operator.spark_params.get("conf")
+        return SubmitArguments({str(key): str(value) for key, value in conf.items()} if isinstance(conf, dict) else {})
+
+    def inject(self, prepared: PreparedArguments) -> None:
+        """Add what was prepared to the ``conf`` of the batch."""
+        users = self.arguments.conf
+        self._added = {key: value for key, value in prepared.arguments.conf.items() if key not in users}
+
+    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
+        """Mark nothing: no process of the driver is on this machine."""
+
+    def remember_secrets(self) -> None:
+        """Learn the secrets of the batch."""
+        remember_values(self.arguments.conf)
+
+    @property
+    def has_driver_ended(self) -> bool:
+        """Whether Livy has said that the batch is over."""
+        return self._state in _STATUS_OF
+
+    def end(self) -> DriverEnd | None:
+        """Return the end by the last state that the operator was answered."""
+        return _end(self._state, self.output.error.explain(None, f"the batch is {self._state}"))
+
+    @classmethod
+    def end_of(cls, launch: Launch) -> DriverEnd | None:
+        """Ask Livy for the state of a batch; one that Livy does not know any more has an unknown end."""
+        from airflow.providers.apache.livy.hooks.livy import LivyHook
+
+        try:
+            hook = LivyHook(launch.conn_id, endpoint_prefix=launch.master.removeprefix(_SCHEME) or None)
+            state = hook.get_batch_state(str(launch.external_id)).value
+        except Exception as error:
+            if _GONE not in str(error):
+                raise
+            return DriverEnd("UNKNOWN", _SOURCE, "Livy does not know the batch any more")
+        return _end(state, f"the batch is {state}")
+
+    def _submit(self, *arguments: Any, **params: Any) -> Any:
+        self.begin()
+        batch = self._post(*arguments, **{**params, "conf": {**(params.get("conf") or {}), **self._added}})
+        self.driver.driver_id = str(batch)
+        if self.observer is not None:
+            self.observer.submitted(str(batch))
+        return batch
+
+    def _observe_state(self, *arguments: Any, **keywords: Any) -> Any:
+        state = self._ask(*arguments, **keywords)
+        self._state = str(state.value)
+        if self.observer is not None:
+            self.observer.waiting()
+        return state
+
+    def _observe_log(self, *arguments: Any, **keywords: Any) -> Any:
+        answer = self._read(*arguments, **keywords)
+        with suppress(AttributeError, TypeError):
+            answer = {**answer, "log": [self.observe(line) for line in answer.get("log", ())]}
+        return answer
+
+
+def _end(state: str, detail: str) -> DriverEnd | None:
+    status = _STATUS_OF.get(state)
+    return None if status is None else DriverEnd(status, _SOURCE, "" if status == "FINISHED" else detail)
