@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import sys
 import time
 import uuid
 import zipfile
@@ -487,3 +488,90 @@ def test_without_its_driver_the_reason_names_what_to_install(monkeypatch: pytest
 )
 def test_the_url_of_a_directory_is_without_a_login(given: str, url: str | None) -> None:
     assert remote_directory(given) == url
+
+
+class Bucket(type(fsspec.filesystem("memory"))):  # type: ignore[misc]
+    """The driver of an object store, which keeps listings as those of S3 and GCS do."""
+
+    protocol = "s3"
+    root_marker = ""
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        found = self.dircache[path] if path in self.dircache else super().ls(path, detail=True, **options)
+        self.dircache[path] = found
+        return [one if detail else one["name"] for one in found]
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        path = path.removeprefix("s3://").strip("/")
+        return f"/{path}" if path else ""
+
+
+@pytest.fixture
+def opened_with(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """An object store below ``s3://`` and a provider of it; the value has the connections that were used."""
+    used: list[str | None] = []
+
+    def get_fs(conn_id: str | None, _: Any) -> Any:
+        used.append(conn_id)
+        return Bucket()
+
+    monkeypatch.setattr("airflow.sdk.io.fs._register_filesystems", lambda: {"s3": get_fs})
+    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, "s3", Bucket)
+    return used
+
+
+@pytest.mark.parametrize(
+    ("place", "known", "used"),
+    [
+        ("s3a://my_aws@{}/logs", ["MY_AWS", "AWS_DEFAULT"], ["my_aws"]),
+        ("s3://{}/logs", ["AWS_DEFAULT"], ["aws_default"]),
+        ("s3n://{}/logs", [], []),
+    ],
+)
+def test_an_object_store_is_read_with_a_connection_of_airflow(
+    task: Callable[..., Task],
+    store: str,
+    opened_with: list[str | None],
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    known: list[str],
+    used: list[str],
+) -> None:
+    for name in known:
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name}", "aws://")
+    bucket = store.removeprefix("memory://")
+    fsspec.filesystem("memory").makedirs(f"{store}/logs")
+    one = task(place.format(bucket))
+    one.poll()
+    put(f"{store}/logs/{APPLICATION}.zstd", framed(LINES))
+    one.finish()
+    assert one.told == (True, {"event_log"}, {})
+    assert opened_with == used
+
+
+def test_a_directory_that_the_driver_reports_is_read_with_the_connection_that_is_named(
+    task: Callable[..., Task], store: str, opened_with: list[str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_MY_AWS", "aws://")
+    bucket = store.removeprefix("memory://")
+    one = task(f"s3a://my_aws@{bucket}")
+    one.collector.event_log_directories[APPLICATION] = f"s3a://{bucket}/"
+    put(f"{store}/{APPLICATION}.zstd", framed(LINES))
+    one.finish()
+    assert one.told == (True, {"event_log"}, {})
+    assert opened_with == ["my_aws"]
+
+
+@pytest.mark.parametrize(("scheme", "name"), [("s3a", "nobody"), ("gs", "my_aws")])
+def test_a_connection_that_cannot_be_used_is_named_with_the_reason(
+    opened_with: list[str | None], monkeypatch: pytest.MonkeyPatch, scheme: str, name: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_MY_AWS", "aws://")
+    with pytest.raises(stored_event_log.SourceError) as raised:
+        stored_event_log.opened(f"{scheme}://{name}@bucket/logs", ())
+    assert str(raised.value) in {
+        "the connection nobody cannot be used: The conn_id `nobody` isn't defined",
+        "the connection my_aws cannot be used: no provider with a file system for gs:// is installed",
+    }
+    assert opened_with == []

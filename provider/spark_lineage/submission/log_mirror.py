@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.launch.bounded_run import Deadline
-from spark_lineage.launch.directory import local_directory, remote_directory
+from spark_lineage.launch.directory import local_directory, remote_directory, split_connection
 from spark_lineage.launch.launch import application_ids
 from spark_lineage.launch.log import Log, error_line
 from spark_lineage.submission.collector import Collector, earliest_of_run
@@ -193,4 +193,6 @@ class LogMirror:
         places = [place for place in self._launch.event_logs if "://" in place]
         if self._collect != "event_log":
             places = [place for place in places if local_directory(place) is None]
-        return list(dict.fromkeys([*places, *filter(None, told)]))
+        # Spark reports what it was given, which has no connection.
+        known = {split_connection(place)[0] for place in places}
+        return list(dict.fromkeys([*places, *(url for url in told if url and url not in known)]))

@@ -1,7 +1,8 @@
 """Copies event logs from HDFS, S3, GCS or ABFS while Spark writes them, with the drivers of ``fsspec``.
 
-``fsspec`` and its drivers are optional: ``spark.eventLog.dir`` says which of them is needed. A driver finds its
-credentials as it always does: in its environment, in the configuration of ``fsspec``, or from the machine.
+``fsspec`` and its drivers are optional: ``spark.eventLog.dir`` says which of them is needed. Credentials for an object
+store are those of an Airflow connection, where there is one; else a driver finds its own as it always does: in its
+environment, in the configuration of ``fsspec``, or from the machine.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from spark_lineage.launch.directory import split_connection
 from spark_lineage.plans.event_log_files import (
     HEAD_OF_LOG_BYTES,
     IN_PROGRESS,
@@ -33,6 +35,8 @@ from spark_lineage.submission.copies import Copies, SourceError, Wanted
 # Hadoop's schemes, and what fsspec calls them; "memory" is that of its own tests.
 _PROTOCOLS = {name: name for name in ("hdfs", "webhdfs", "s3", "gs", "abfs", "file", "memory")}
 _PROTOCOLS |= {"swebhdfs": "webhdfs", "s3a": "s3", "s3n": "s3", "abfss": "abfs"}
+# Connections of Airflow's providers (``default_conn_name`` of their hooks); their file systems have no default.
+_CONNECTIONS = {"s3": "aws_default", "gs": "google_cloud_default", "abfs": "wasb_default"}
 _INSTALL = "pip install 'airflow-provider-spark-lineage[remote]'"
 _PIECE_BYTES = 4 * 1024 * 1024
 _WEBHDFS_SECONDS = (3.0, 20.0)
@@ -228,16 +232,21 @@ class _Directory:
 def opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
     """Return a file system, and the path of the directory in it.
 
-    :raises Exception: when it does not answer, or there is no such directory
+    :param url: its user is an Airflow connection, as ``split_connection`` finds it
+    :raises Exception: when it does not answer, or there is no such directory or connection
     """
     import fsspec
 
+    url, conn_id = split_connection(url)
     parts = urlsplit(url)
     protocol = _protocol(parts.scheme, webhdfs_urls)
     # Of a listing that is kept nothing would be new.
     options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
     if protocol != "webhdfs":
-        fs, root = fsspec.core.url_to_fs(protocol + url.removeprefix(parts.scheme), **options)
+        location = protocol + url.removeprefix(parts.scheme)
+        if (connected := _connected(protocol, conn_id)) is not None:
+            return connected, connected._strip_protocol(location).rstrip("/")  # noqa: SLF001
+        fs, root = fsspec.core.url_to_fs(location, **options)
         return fs, root.rstrip("/")
     # The port of hdfs:// is not that of WebHDFS, which fsspec's own configuration has then.
     port = parts.port if parts.scheme != "hdfs" else None
@@ -257,6 +266,40 @@ def opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
         else:
             break
     return fs, parts.path.rstrip("/")
+
+
+def _connected(protocol: str, conn_id: str) -> Any:
+    """Return the file system that an Airflow provider opens with a connection; None without a connection.
+
+    :param conn_id: empty for the default of the file system, which counts if it exists and its provider is installed
+    :raises SourceError: when a connection that was named cannot be used
+    """
+    known = conn_id or _CONNECTIONS.get(protocol)
+    if known is None:
+        return None
+    from airflow.providers.common.compat.sdk import AirflowException, BaseHook
+
+    try:
+        from airflow.sdk.io import get_fs, has_fs
+    except ImportError:
+        from airflow.io import get_fs, has_fs  # type: ignore[no-redef,attr-defined] # Airflow 2
+
+    reason = ""
+    try:
+        BaseHook.get_connection(known)
+        reason = "" if has_fs(protocol) else f"no provider with a file system for {protocol}:// is installed"
+    except AirflowException as error:
+        reason = str(error)
+    if reason and conn_id:
+        raise SourceError(f"the connection {conn_id} cannot be used: {reason}")
+    if reason:
+        return None
+    from fsspec.dircache import DirCache
+
+    fs = get_fs(protocol, known)
+    # The providers make it with a cache. Nobody else has this instance: fsspec has one of them for each thread.
+    fs.dircache = DirCache(use_listings_cache=False)
+    return fs
 
 
 def changed_at(entry: dict[str, Any]) -> float:
