@@ -9,19 +9,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 from connect_server import connect_server
+from laboratory import Bench, Laboratory
 from lost_worker import recovered
-from real_spark import environment
+from real_spark import RealSpark, environment
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
     from laboratory import Outcome
-    from real_spark import RealSpark
 
 pytestmark = [pytest.mark.spark, pytest.mark.truth]
 FUNCTIONS = Path(__file__).parent / "programs" / "pyspark_functions.py"
@@ -62,9 +63,9 @@ def run(real_spark: RealSpark, folder: Path, server: str) -> Callable[..., Outco
     return running(real_spark, folder, server)
 
 
-def running(real_spark: RealSpark, folder: Path, url: str) -> Callable[..., Outcome]:
+def running(real_spark: RealSpark, folder: Path, url: str, login: str = "ada") -> Callable[..., Outcome]:
     host, _, port = url.removeprefix("sc://").partition(":")
-    connection = {"conn_type": "spark_connect", "host": host, "port": int(port), "login": "ada"}
+    connection = {"conn_type": "spark_connect", "host": host, "port": int(port), "login": login}
     bench = real_spark.bench
     bench.operator, bench.application = "lineage_spark_pyspark:LineagePySparkOperator", {}
     bench.env |= {"AIRFLOW_CONN_CONNECT": json.dumps(connection)}
@@ -173,4 +174,58 @@ def test_task_whose_worker_is_lost_is_recovered_from_the_log_of_the_server(
 
     assert end.lineage.state == "FAIL"
     assert [Path(one.dataset.name).name for one in end.lineage.inputs] == ["orders"]
+    assert [Path(one.dataset.name).name for one in end.lineage.outputs] == ["doubled"]
+
+
+def test_three_clients_at_once_have_their_own_datasets_of_a_log_that_lies_elsewhere(
+    fast_spark: FastSpark, server: str, tmp_path: Path
+) -> None:
+    outcomes: dict[str, Outcome] = {}
+
+    def execute(name: str, login: str, function: str) -> None:
+        folder = tmp_path / name
+        (folder / "orders").mkdir(parents=True)
+        (folder / "orders" / "part.json").write_text('{"id": 1, "amount": 20}')
+        (folder / "bench").mkdir()
+        with closing(Laboratory(folder / "airflow")) as laboratory:
+            spark = RealSpark(Bench(laboratory, folder / "bench"), fast_spark)
+            # The directory of the server is read as if it were on another file system.
+            execute = running(spark, folder, server, login)
+            outcomes[name] = execute(function, event_log_from="event_log")
+
+    def kill(folder: Path) -> None:
+        while not (folder / "written").exists():
+            time.sleep(0.1)
+        time.sleep(2)
+        psutil.Process(int((folder / "written").read_text())).send_signal(signal.SIGUSR1)
+
+    clients = [("one", "ada", "doubled"), ("two", "ada", "endless"), ("three", "bob", "half_done")]
+    threads = [threading.Thread(target=execute, args=client, daemon=True) for client in clients]
+    threads.append(threading.Thread(target=kill, args=(tmp_path / "two",), daemon=True))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(200)
+
+    assert {name: state(outcome) for name, outcome in outcomes.items()} == {
+        "one": "COMPLETE",
+        "two": "ABORT",
+        "three": "FAIL",
+    }
+    for name, outcome in outcomes.items():
+        assert outcome.names("inputs") == [str(tmp_path / name / "orders")], outcome.printed
+        assert outcome.names("outputs") == [str(tmp_path / name / "doubled")]
+        assert outcome.lineage is not None
+        collection = outcome.lineage["run_facets"]["sparkLineage_collection"]
+        assert collection["collectedFrom"] == ["event_log"]
+    assert outcomes["two"].attempted() == [str(tmp_path / "two" / "never")]
+
+
+def test_task_whose_worker_is_lost_is_recovered_from_a_log_that_lies_elsewhere(
+    real_spark: RealSpark, run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__EVENT_LOG_FROM", "event_log")
+    end = recovered(real_spark.bench, lambda: run("lost", event_log_from="event_log"))
+
+    assert end.lineage.state == "FAIL"
     assert [Path(one.dataset.name).name for one in end.lineage.outputs] == ["doubled"]

@@ -10,6 +10,7 @@ import time
 import uuid
 import zipfile
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -29,6 +30,9 @@ from spark_lineage.submission.log_mirror import CUT_OFF, LogMirror, why_not_home
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+SESSIONS = Path(__file__).parents[1] / "fixtures" / "connect" / "two_sessions.zstd"
+# Of 2024.
+TIMED_RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
 STREAM = Path(__file__).parents[1] / "fixtures" / "event_logs" / "stream"
 APPLICATION = "local-1795291862028"
 LINES = STREAM.read_bytes().splitlines(keepends=True)
@@ -488,6 +492,79 @@ def test_without_its_driver_the_reason_names_what_to_install(monkeypatch: pytest
 )
 def test_the_url_of_a_directory_is_without_a_login(given: str, url: str | None) -> None:
     assert remote_directory(given) == url
+
+
+def test_of_the_log_of_a_server_parts_from_before_the_task_are_not_copied(
+    tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_event_log, "_FIRST_LOOK_SECONDS", 0.0)
+    session, server = "61c71826-e088-461d-9994-aa73bd3d5043", "local-1795895442308"
+    log = zstandard.ZstdDecompressor().decompressobj().decompress(SESSIONS.read_bytes()).splitlines(keepends=True)
+    rolling = f"{store}/eventlog_v2_{server}"
+    noise = framed([b'{"Event":"Other","x":"%s"}\n' % os.urandom(100_000).hex().encode() for _ in range(30)])
+    parts = [framed(log[:3]) + noise, noise, framed(log[3:20])]
+    for number, content in enumerate(parts, 1):
+        path = f"{rolling}/events_{number}_{server}.zstd"
+        put(path, content)
+        if number < 3:
+            fsspec.filesystem("memory").store[path.removeprefix("memory:/")].created = datetime(2020, 1, 1, tzinfo=UTC)
+    put(f"{rolling}/appstatus_{server}.inprogress", b"")
+    put(f"{store}/{APPLICATION}", framed(LINES))
+    launch = Launch(str(tmp_path / "dag" / "run" / "task" / "-1" / "launch"), TIMED_RUN_ID, session_id=session)
+    driver = Driver(application_id=server, logged_ids=(server,), event_logs=(store,))
+    collector = DirectoryCollector(Path(launch.directory), LOG)
+    mirror = LogMirror(launch, "auto", collector, driver=driver, history=None, logger=LOG)
+    rest = iter(log[20:])
+
+    def pull() -> None:
+        # The server writes a line whenever it is asked.
+        if line := next(rest, b""):
+            files = fsspec.filesystem("memory")
+            path = f"{rolling}/events_3_{server}.zstd"
+            put(path, files.cat_file(path) + framed([line]))
+        mirror.poll()
+
+    logs = FollowedEventLogs(collector, lambda _: None, launch, copies=mirror.names, pull=pull)
+    mirror.poll()
+    logs.poll()
+    mirror.finish(Deadline(60.0), is_missing=logs.is_missing)
+    logs.finish(GUARD)
+
+    outputs = [output.dataset.name for one in collector.state.executions.values() for output in one.outputs]
+    assert outputs == ["/area/out1", "/area/agg1"]
+    assert collector.application_ids == {server}
+    assert (collector.counts.set_aside, collector.log_counts.set_aside) == ({}, {})
+    assert mirror.copies.total < stored_event_log.HEAD_OF_LOG_BYTES + 100_000 < sum(map(len, parts)) / 2
+    assert next(rest, b"").startswith(b'{"Event":"org.apache.spark.sql.execution.ui'), (
+        "no more than the session is read"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "collect", "place"),
+    [
+        ("{here}", "auto", "{here}"),
+        ("file:{here}", "directory", "{here}"),
+        ("{here}", "event_log", "file://{here}"),
+        ("memory://logs/", "auto", "memory://logs"),
+        ("", "auto", "writes no event log"),
+        ("file:/nowhere", "auto", "it is on the driver's machine"),
+        ("memory://logs", "directory", "event_log_from is directory"),
+        ("memory://logs", "history", "the History Server gives a log as a whole"),
+        ("hdfs://nn/logs", "auto", "webhdfs_url"),
+        ("logs", "auto", "is no directory"),
+    ],
+)
+def test_log_of_a_server_is_read_where_it_can_be_or_is_said_not_to(
+    tmp_path: Path, given: str, collect: str, place: str
+) -> None:
+    wanted = place.format(here=tmp_path)
+    if " " not in place and place != "webhdfs_url":
+        assert log_mirror.place_of_server(given.format(here=tmp_path), collect, ()) == wanted
+        return
+    with pytest.raises(OSError, match="Set spark") as raised:
+        log_mirror.place_of_server(given, collect, ())
+    assert wanted in str(raised.value)
 
 
 class Bucket(type(fsspec.filesystem("memory"))):  # type: ignore[misc]

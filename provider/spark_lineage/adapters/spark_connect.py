@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from spark_lineage.adapters.spark_pyspark import REMOTE, PySparkAdapter
 from spark_lineage.inject.preparation import PreparedArguments
-from spark_lineage.launch.directory import local_directory
 
 if TYPE_CHECKING:
     from spark_lineage.launch.driver import Driver
-    from spark_lineage.launch.log import Log
 
 ASKED = ("spark.app.id", "spark.eventLog.enabled", "spark.eventLog.dir")
 # Spark's own default.
@@ -71,10 +69,10 @@ class SparkConnectAdapter(PySparkAdapter):
     def _find_log(self) -> None:
         """Ask the server for its event log, and have it read.
 
-        :raises OSError: where there is none that can be read here
+        :raises OSError: where there is none that can be read from here
         """
         found = {key: self._client.conf.get(key, "") for key in ASKED}
-        follow_session(self.driver, found, self.guard.log)
+        follow_session(self.driver, found)
         if self.observer is not None:
             self.observer.started(os.getpid())
 
@@ -93,21 +91,12 @@ def with_session(remote: str, session_id: str) -> str:
     return f"{remote}{'' if has_path else '/'};session_id={session_id}"
 
 
-def follow_session(driver: Driver, conf: Mapping[str, str], log: Log) -> None:
-    """Have the event log of a server read.
+def follow_session(driver: Driver, conf: Mapping[str, str]) -> None:
+    """Note which application a server is, and where it logs.
 
     :param conf: what the server says of ``ASKED``, empty where it has nothing
-    :raises OSError: where there is no log that can be read here
     """
     application_id, enabled, given = (conf.get(key, "") for key in ASKED)
-    given = given or _DEFAULT_DIRECTORY
-    directory = local_directory(given) if enabled == "true" else None
-    if directory is None or not os.access(directory, os.R_OK | os.X_OK):
-        why = f"its spark.eventLog.dir {given} cannot be read here" if enabled == "true" else "it writes no event log"
-        raise OSError(
-            f"Nothing is known of what the Spark Connect server does: {why}. Set spark.eventLog.enabled=true for the "
-            "server, and a spark.eventLog.dir that the worker can read."
-        )
-    driver.application_id = application_id
-    driver.logged_ids, driver.event_logs = (application_id,), (directory,)
-    log.info("Lineage comes from the event log of the Spark Connect server, in %s", directory)
+    driver.application_id, driver.logged_ids = application_id or None, (application_id,)
+    # An empty place is that of no log.
+    driver.event_logs = (given or _DEFAULT_DIRECTORY if enabled == "true" else "",)

@@ -134,7 +134,7 @@ class SparkPipelinesAdapter(OperatorAdapter):
         found: Mapping[str, str] = {}
         with suppress(ValueError):
             found = json.loads(_answer(asking))
-        follow_session(self.driver, found, self.guard.log)
+        follow_session(self.driver, found)
         if self.observer is not None and self.driver.process_id is not None:
             self.observer.started(self.driver.process_id)
 

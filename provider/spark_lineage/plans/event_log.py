@@ -172,6 +172,7 @@ class FollowedEventLog:
 
     :param remove: called with each part that was read and may go
     :param session: of which alone the executions are returned; its server goes on
+    :param pull: copies what was added to the log, where it lies elsewhere
     """
 
     def __init__(
@@ -184,7 +185,9 @@ class FollowedEventLog:
         is_over: Callable[[], bool],
         remove: Remove = None,
         session: ConnectSession | None = None,
+        pull: Callable[[], object] = lambda: None,
     ) -> None:
+        self._pull = pull
         self._log = GrowingEventLog(path, remove=remove, since=session.since if session is not None else 0.0)
         self._session = session
         self._reader = EventLogReader(counts, report, describe, session)
@@ -209,6 +212,7 @@ class FollowedEventLog:
         """Return what is left of a session, whose end its server writes a moment later than the client sees it."""
         until = time.monotonic() + _SESSION_SECONDS
         while not (session.is_closed or self._is_over()):
+            self._pull()
             yield from self.poll()
             if not self._log.is_behind:
                 if time.monotonic() > until:

@@ -194,6 +194,7 @@ class FollowedEventLogs:
     :param report: called with each report of status in a log
     :param is_removing: whether our log goes when it was read
     :param copies: names of logs that lie with ours, and were copied from elsewhere
+    :param pull: copies what was added to them
     """
 
     def __init__(
@@ -204,8 +205,10 @@ class FollowedEventLogs:
         *,
         is_removing: bool = True,
         copies: Container[str] = (),
+        pull: Callable[[], object] = lambda: None,
     ) -> None:
         self._collector = collector
+        self._pull = pull
         self._copies = copies
         self._ours = Path(launch.directory) / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
         # The others are elsewhere, or to be read from there.
@@ -234,7 +237,11 @@ class FollowedEventLogs:
         The program can print the same, so nothing else is read there.
         """
         self._printed_ids = tuple(application_ids)
-        for path in map(Path, directories):
+        for directory in directories:
+            if "://" in directory:
+                # It is copied from there.
+                continue
+            path = Path(directory)
             self._printed[path.parent if path.name.startswith(ROLLING) else path] = None
 
     def poll(self) -> None:
@@ -301,6 +308,7 @@ class FollowedEventLogs:
                 is_over=lambda: collector.is_closed,
                 remove=partial(remove_part, self._ours.parent.parent) if is_to_go else None,
                 session=ConnectSession(self._session_id, self._earliest) if self._session_id else None,
+                pull=self._pull,
             )
 
     def _logs_of_run(self, directories: Iterable[Path]) -> Iterator[Path]:

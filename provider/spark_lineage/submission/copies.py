@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +20,14 @@ class Wanted:
     """The wanted logs: those of some applications, or, while none is known, those submitted as a run.
 
     Logs from before ``earliest``, in epoch seconds, are not looked into.
+
+    :param is_shared: whether a log serves others as well, so that of its parts from before only the beginning is wanted
     """
 
     run_id: str
     earliest: float
     application_ids: Callable[[], set[str]]
+    is_shared: bool = False
 
 
 class Copies:
@@ -79,6 +83,12 @@ class Copies:
             append_private(path, [piece])
             self._sizes[path] += len(piece)
             self.names.add(self._path(log).name)
+
+    def add_beginning(self, log: str, part: str, piece: bytes, changed: float) -> None:
+        """Keep no more than the beginning of a part, with the time of its last change, by which readers know it."""
+        if not self.size(log, part):
+            self.add(log, part, [piece])
+            os.utime(self._path(log, part), (changed, changed))
 
     def _path(self, log: str, part: str = "") -> Path:
         names = [log.removesuffix(IN_PROGRESS), *([part] if part else [])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from functools import cached_property
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 Source = StoredEventLog | HistoryLog
 
 CUT_OFF = "event log without its end"
+_NO_SERVER_LOG = (
+    "Nothing is known of what the Spark Connect server does: {}. Set spark.eventLog.enabled=true for the server, and a "
+    "spark.eventLog.dir that the worker can read: a directory that both see, or one on HDFS."
+)
 # Of the time at the end, for reading what was copied.
 _READING_SECONDS = 5.0
 _PAUSE_SECONDS, _BRIEF_SECONDS = 1.0, 3.0
@@ -40,6 +45,29 @@ def why_not_home(url: str, collect: str, webhdfs_urls: Sequence[str], *, has_his
     history = "" if has_history else "the connection names no history_server_url"
     reasons = {"event_log": (stored,), "history": (history,)}.get(collect, (stored, history))
     return "" if "" in reasons else "; ".join(reasons)
+
+
+def place_of_server(given: str, collect: str, webhdfs_urls: Sequence[str]) -> str:
+    """Return where the event log of a server is read that others use as well: a path, or the URL of a directory.
+
+    :param given: its ``spark.eventLog.dir``, empty where it writes none
+    :raises OSError: where it cannot be read from here; the text says what to set
+    """
+    path = local_directory(given)
+    if path is not None and collect in {"auto", "directory"} and os.access(path, os.R_OK | os.X_OK):
+        return path
+    url = Path(path).as_uri() if path is not None else remote_directory(given)
+    if not given:
+        reason = "it writes no event log"
+    elif collect == "history":
+        reason = "event_log_from is history, and the History Server gives a log as a whole"
+    elif url is None:
+        reason = f"its spark.eventLog.dir {given} is no directory"
+    elif why_not := why_not_home(url, collect, webhdfs_urls, has_history=False):
+        reason = f"its spark.eventLog.dir {given} cannot be read here ({why_not})"
+    else:
+        return url
+    raise OSError(_NO_SERVER_LOG.format(reason))
 
 
 class LogMirror:
@@ -71,7 +99,7 @@ class LogMirror:
         self._collect = collect
         self._collector = collector
         self._log = logger
-        self._webhdfs_urls = webhdfs_urls
+        self.webhdfs_urls = webhdfs_urls
         self._driver = driver
         self._history = history
         self._said: set[str] = set()
@@ -93,11 +121,12 @@ class LogMirror:
                 | application_ids(driver.application_id, driver.driver_id)
                 | set(driver.logged_ids)
             ),
+            is_shared=bool(self._launch.session_id),
         )
         sources: list[Source] = []
         if self._collect in {"auto", "event_log"}:
-            sources.append(StoredEventLog(self._urls, self.copies, wanted, self._webhdfs_urls))
-        if self._history is not None and self._collect in {"auto", "history"}:
+            sources.append(StoredEventLog(self._urls, self.copies, wanted, self.webhdfs_urls))
+        if self._history is not None and not wanted.is_shared and self._collect in {"auto", "history"}:
             sources.append(HistoryLog(self._history, self.copies, wanted))
         return sources
 
@@ -113,7 +142,7 @@ class LogMirror:
         reasons = ["this machine sees no directory of it"] if self._collect == "auto" else []
         for source in self._sources:
             urls = self._urls() if source.is_growing else []
-            why_not = [why_unreadable(url, self._webhdfs_urls) for url in urls] if urls else []
+            why_not = [why_unreadable(url, self.webhdfs_urls) for url in urls] if urls else []
             if source.is_growing and (not urls or all(why_not)):
                 reasons += [*dict.fromkeys(why_not)] or ["it lies on the driver's machine"]
                 continue
@@ -134,9 +163,15 @@ class LogMirror:
         """
         if not (self.is_expected or is_missing) or not (self._urls() or self._history):
             return
+        if self._launch.session_id:
+            # Its server goes on; the reader asks for more until it has the end of the session.
+            self.poll()
+            if self._trouble:
+                self._log.warning("The event log of the server is not read: %s.", self._trouble)
+            return
         is_patient = self.is_expected or self._launch.deploy_mode != "client"
         until = deadline.within(deadline.seconds_left, leaving=min(_READING_SECONDS, deadline.seconds_left / 4))
-        urls = [url for url in self._urls() if not why_unreadable(url, self._webhdfs_urls)]
+        urls = [url for url in self._urls() if not why_unreadable(url, self.webhdfs_urls)]
         sources = [source for source in self._sources if not source.is_growing or urls]
         for position, source in enumerate(sources):
             # One that has the beginning, and not the end, is late, or its driver was killed: others hardly know more.
@@ -190,9 +225,13 @@ class LogMirror:
     def _urls(self) -> list[str]:
         """Return the directories of logs that can be read from here: of the user, and of the applications."""
         told = map(remote_directory, self._collector.event_log_directories.values())
-        places = [place for place in self._launch.event_logs if "://" in place]
+        named = (*self._launch.event_logs, *(self._driver.event_logs if self._launch.session_id else ()))
+        places = [place for place in named if "://" in place]
         if self._collect != "event_log":
             places = [place for place in places if local_directory(place) is None]
-        # Spark reports what it was given, which has no connection.
-        known = {split_connection(place)[0] for place in places}
-        return list(dict.fromkeys([*places, *(url for url in told if url and url not in known)]))
+        urls = dict.fromkeys(places)
+        for url in filter(None, told):
+            # Spark reports what it was given, which has no connection.
+            if url not in {split_connection(place)[0] for place in places}:
+                urls[url] = None
+        return list(urls)

@@ -12,7 +12,7 @@ import os
 import posixpath
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -175,8 +175,10 @@ class _Directory:
         path = f"{self._root}/{log}"
         if is_rolling:
             # Listed once: when the end is among them, so is all before it.
-            names = self._names(path)
+            names = {posixpath.basename(each["name"]): changed_at(each) for each in self._fs.ls(path, detail=True)}
             files = {part: f"{path}/{part}" for part in self._copies.parts(log, names)}
+            if self._wanted.is_shared:
+                self._skip_old(log, files, names)
             is_ended = any(name.startswith("appstatus_") and not name.endswith(IN_PROGRESS) for name in names)
         else:
             is_ended = bool(self._fs.exists(path))
@@ -184,6 +186,18 @@ class _Directory:
         for part, file in files.items():
             self._copies.add(log, part, self._pieces(file, self._copies.size(log, part)))
         return is_ended
+
+    def _skip_old(self, log: str, files: dict[str, str], changed: Mapping[str, float]) -> None:
+        """Take the parts from before the launch out of ``files``, but for the beginning of the first.
+
+        The last part stays, whose time HDFS changes only when it is closed.
+        """
+        for position, part in enumerate(list(files)[:-1]):
+            if changed[part] < self._wanted.earliest:
+                path = files.pop(part)
+                if position == 0:
+                    beginning = next(self._pieces(path, 0, HEAD_OF_LOG_BYTES), b"")
+                    self._copies.add_beginning(log, part, beginning, changed[part])
 
     def _names(self, path: str) -> list[str]:
         return [posixpath.basename(each) for each in self._fs.ls(path, detail=False)]

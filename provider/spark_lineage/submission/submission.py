@@ -85,7 +85,12 @@ class Submission:
             logger=guard.log,
         )
         self.event_logs = FollowedEventLogs(
-            self.collector, self.monitor.report, launch, is_removing=is_live, copies=self.mirror.names
+            self.collector,
+            self.monitor.report,
+            launch,
+            is_removing=is_live,
+            copies=self.mirror.names,
+            pull=self.mirror.poll,
         )
         self._guard = guard
         self._service = launch.service

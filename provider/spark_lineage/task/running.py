@@ -26,6 +26,7 @@ from spark_lineage.launch.log import Log, error_text, log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
+from spark_lineage.submission.log_mirror import place_of_server
 from spark_lineage.submission.submission import Submission
 from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, job_url
 from spark_lineage.task.tracking import Tracking
@@ -159,13 +160,29 @@ class Running:
     # What the adapter calls in the task's own thread (``adapters.adapter.Observer``).
 
     def started(self, process_id: int) -> None:
-        """Learn that the process of the job runs on this machine."""
+        """Learn that the process of the job runs on this machine.
+
+        :raises OSError: where the server of its session has no event log that can be read from here
+        """
         driver, known = self.submission.driver, dict[str, Any]()
-        if self.launch.session_id:
-            known = {"application_id": driver.application_id, "event_logs": driver.event_logs}
+        if self.launch.session_id and driver.event_logs:
+            known = self._find_server_log()
         self.keep(process_id=process_id, **known)
         if self.launch.deploy_mode == "client":
             self.submission.monitor.submitted(f"{self.launch.host}:{process_id}")
+
+    def _find_server_log(self) -> dict[str, Any]:
+        driver, mirror, log = self.submission.driver, self.submission.mirror, self.guard.log
+        (given,), driver.event_logs = driver.event_logs, ()
+        if not mirror.webhdfs_urls and given.startswith("hdfs:"):
+            from spark_lineage.settings.hadoop import name_nodes
+
+            mirror.webhdfs_urls = name_nodes(self.prepared.adapter.submitter.env, given)
+        place = place_of_server(given, self._settings.event_log_from, mirror.webhdfs_urls)
+        driver.event_logs = (place,)
+        log.info("Lineage comes from the event log of the Spark Connect server, in %s", place)
+        urls = tuple(mirror.webhdfs_urls)
+        return {"application_id": driver.application_id, "event_logs": (place,), "webhdfs_urls": urls}
 
     def submitted(self, external_id: str) -> None:
         """Learn the id by which the provider finds the running job again."""
