@@ -77,7 +77,8 @@ EXITS = {
     "log": {
         "launch.log",
         "task.ended",
-        *(f"adapters.{name}" for name in ("driver_output", "livy", "spark_pipelines", "spark_sql", "spark_submit")),
+        *(f"adapters.{name}" for name in ("bash", "driver_output", "livy", "spark_pipelines")),
+        *(f"adapters.{name}" for name in ("spark_sql", "spark_submit")),
     },
     "file or XCom": {
         *("launch.launch", "watch.status_monitor", "deliver.pauses", "deliver.spool", "task.links", "task.running"),

@@ -39,6 +39,8 @@ _KINDS = (
     (f"{_STOCK}.spark_pipelines", "SparkPipelinesOperator", "spark_default"),
     ("airflow.providers.apache.livy.operators.livy", "LivyOperator", "livy_default"),
 )
+# Most tasks of these run no Spark: they have lineage by ``with_lineage`` alone.
+_ASKED_FOR = (("airflow.providers.standard.operators.bash", "BashOperator", ""),)
 
 
 def task_policy(task: Any) -> None:
@@ -77,7 +79,7 @@ def _give(task: Any, *, is_ruled: bool) -> bool:
     :param is_ruled: whether ``policy_rules`` may exclude it
     """
     try:
-        kind = _kind_of(task.operator_class)
+        kind = _kind_of(task.operator_class, is_ruled=is_ruled)
         if kind is None:
             return False
         if (made := _made_of(task.operator_class)) is not None and (not is_ruled or _is_wanted(task, kind)):
@@ -150,9 +152,9 @@ def _metaclass(meta: Any, ours: Any) -> type[Any]:
 
 
 @lru_cache(maxsize=256)
-def _kind_of(operator: Any) -> Kind | None:
+def _kind_of(operator: Any, *, is_ruled: bool = False) -> Kind | None:
     """Return the kind of an operator; None where it has no lineage, or no DAG file has imported such an operator."""
-    for module, name, conn_id in _KINDS:
+    for module, name, conn_id in _KINDS if is_ruled else (*_KINDS, *_ASKED_FOR):
         if (loaded := sys.modules.get(module)) is not None and issubclass(operator, stock := getattr(loaded, name)):
             ours = import_module(f"{_OURS}.lineage_{module.rpartition('.')[2]}")
             return Kind(stock, getattr(ours, f"Lineage{name}"), conn_id)

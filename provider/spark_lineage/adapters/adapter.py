@@ -31,6 +31,7 @@ _ADAPTERS = {
     ),
     "airflow.providers.apache.livy.operators.livy.LivyOperator": "livy.LivyAdapter",
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": "spark_pyspark.PySparkAdapter",
+    "airflow.providers.standard.operators.bash.BashOperator": "bash.BashAdapter",
 }
 # From asking the processes of a killed job to end until they are killed.
 GRACE_SECONDS = 1.0

@@ -1,0 +1,29 @@
+"""``BashOperator`` with lineage: for a command that runs spark-submit itself.
+
+Every DAG file that has one imports this module, so modules that only a running task needs are imported when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from airflow.providers.standard.operators.bash import BashOperator
+
+from spark_lineage.operators.lineage_operator import LineageOperator
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
+
+class LineageBashOperator(LineageOperator, BashOperator):
+    """Run a command, and give its task one truthful OpenLineage event of all Spark applications that it submits.
+
+    It takes every argument of ``BashOperator``, and those of ``LineageOperator``. There is no connection.
+    """
+
+    template_fields: Sequence[str] = (*BashOperator.template_fields, *LineageOperator.template_fields)
+    _conn_id = ""
+
+    def _in_session(self, context: Context, run: Callable[[], object], **how: bool) -> object:
+        return super()._in_session(context, lambda: self._attached(lambda: None, run), **how)

@@ -1,0 +1,123 @@
+"""``BashOperator``: a command of the user's, which runs spark-submit itself, once or several times (standard provider).
+
+The drivers, or their clients, are among the processes of the command.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, local_submitter
+from spark_lineage.inject.event_log import program_says
+from spark_lineage.inject.preparation import PreparedArguments, Submitter
+from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.log import Log
+from spark_lineage.secrets.redaction import redact_name, remember_values
+
+OPTIONS = "SPARK_SUBMIT_OPTS"
+_CONF = re.compile(r"""(?:--conf|-c)[ =]+["']?(?P<key>spark\.[\w.]+)=(?P<value>[^\s"']*)""")
+_CLUSTER = (b"deploy-mode cluster", b"deploy-mode=cluster", b"submit.deployMode=cluster")
+
+
+@dataclass(eq=False)
+class BashAdapter(OperatorAdapter):
+    """Adapts the hook that runs the command.
+
+    What is added are system properties of the JVM of spark-submit (``SPARK_SUBMIT_OPTS``). Spark uses them where
+    neither the command line nor ``spark-defaults.conf`` has a value, and the user's directory of both stays.
+    """
+
+    takes_listener = False
+    operator: Any = field(kw_only=True)
+    _env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+
+    def __post_init__(self) -> None:
+        hook = self.hook
+        self._run_stock = hook.run_command
+        self._log = hook._log = Log(hook.log, redact_name)
+        self._log_line = self._log.info
+        vars(self._log)["info"] = self._take_line
+        vars(hook)["run_command"] = self._run
+
+    @classmethod
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:  # noqa: ARG003
+        """Attach to an operator, whose hook is its own from now on."""
+        # An earlier execution of this object has adapted its hook.
+        vars(operator).pop("subprocess_hook", None)
+        return cls(operator.subprocess_hook, task.before_submit, task.is_killed, operator=operator)
+
+    @property
+    def _command(self) -> str:
+        # A script is run from a file, and the decorator makes the command when it runs.
+        return str(self.operator.bash_command)
+
+    @property
+    def submitter(self) -> Submitter:
+        """How spark-submit is going to be run, as far as the environment says it."""
+        return local_submitter(self.arguments.conf.get("spark.master") or "local[*]", "spark-submit", self._env)
+
+    @property
+    def arguments(self) -> SubmitArguments:
+        """The properties that the text of the command has."""
+        return SubmitArguments({found["key"]: found["value"] for found in _CONF.finditer(self._command)})
+
+    def inject(self, prepared: PreparedArguments) -> None:
+        """Add what was prepared to the options of spark-submit.
+
+        :raises NotImplementedError: for a driver in a cluster, which could not begin its event log
+        """
+        texts = [self._command]
+        with suppress(ValueError):
+            texts += shlex.split(self._command)
+        if prepared.properties.get("spark.submit.deployMode") == "cluster" or any(
+            program_says(mode, "", texts) for mode in _CLUSTER
+        ):
+            raise NotImplementedError("the command submits to a cluster; use LineageSparkSubmitOperator for that")
+        users = self.arguments.conf
+        added = {key: value for key, value in prepared.arguments.conf.items() if users.get(key) != value}
+        options = [_option(key, value) for key, value in added.items()]
+        # The last one of a name counts: that of the user.
+        self.env = {**prepared.env, OPTIONS: " ".join([*options, self._env.get(OPTIONS, "")]).strip()}
+
+    def remember_secrets(self) -> None:
+        """Learn the secrets of the job."""
+        remember_values({**self._env, **self.arguments.conf})
+
+    @property
+    def has_driver_ended(self) -> bool:
+        """Whether the command has ended."""
+        return self.hook.sub_process is not None and self.hook.sub_process.returncode is not None
+
+    def _run(self, command: list[str], env: dict[str, str] | None = None, **others: Any) -> Any:
+        self._env = env or dict(os.environ)
+        try:
+            return self._run_stock(command, env={**self._env, **self.begin()}, **others)
+        finally:
+            if self.hook.sub_process is not None:
+                self.driver.exit_code = self.hook.sub_process.poll()
+
+    def _take_line(self, line: str, *values: Any, **keywords: Any) -> None:
+        """Take what the hook logs: while its process runs, a line without a text of its own is the command's."""
+        process = self.hook.sub_process
+        if process is not None and self.driver.process_id is None:
+            self.driver.process_id = process.pid
+            if self.observer is not None:
+                self.observer.started(process.pid)
+        if process is not None and self.is_killed():
+            # on_kill came before there was a process.
+            self.hook.send_sigterm()
+        if line == "%s":
+            values = (self.observe(str(values[0])),)
+        self._log_line(line, *values, **keywords)
+
+
+def _option(key: str, value: str) -> str:
+    """Return a system property as Spark's launcher takes options apart (``CommandBuilderUtils.parseOptionString``)."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"-D{key}={escaped}"'

@@ -1,0 +1,84 @@
+"""What the command of a ``BashOperator`` gets, with the real hook and a fake ``spark-submit``."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+from airflow.providers.standard.operators.bash import BashOperator
+
+from spark_lineage.adapters.bash import _option
+from spark_lineage.operators.lineage_bash import LineageBashOperator
+from spark_lineage.policy import task_policy, with_lineage
+
+
+@pytest.fixture
+def bench(bench: Any) -> Any:
+    """The place of a task that runs a command."""
+    bench.operator, bench.application = "lineage_bash:LineageBashOperator", {}
+    return bench
+
+
+def options(told: dict[str, Any]) -> dict[str, str]:
+    """Return the system properties that spark-submit gets, as its launcher takes them apart."""
+    parts = shlex.split(told["env"]["SPARK_SUBMIT_OPTS"])
+    return dict(part.removeprefix("-D").split("=", 1) for part in parts)
+
+
+def test_each_submission_of_a_command_has_the_run_of_the_task(bench: Any) -> None:
+    outcome = bench.run(bash_command="spark-submit one.py; spark-submit two.py; echo last", log=["a line"])
+
+    assert outcome.error is None, outcome.printed
+    assert outcome.last["returned"] == "last"
+    assert [told["argv"] for told in outcome.told] == [["one.py"], ["two.py"]]
+    first, second = map(options, outcome.told)
+    assert first == second
+    assert first["spark.openlineage.parentJobName"] == "shop.load"
+    assert first["spark.eventLog.enabled"] == "tRuE"
+    assert outcome.command["env"]["SPARK_LINEAGE_LAUNCH"] == first["spark.openlineage.applicationRunId"]
+    assert "a line" in outcome.printed
+
+
+def test_settings_of_the_user_are_not_added_and_their_options_come_last(bench: Any) -> None:
+    command = "spark-submit --conf spark.sql.debug.maxToStringFields=7 --conf 'spark.eventLog.enabled=false' one.py"
+    env = {"SPARK_SUBMIT_OPTS": "-Dusers=own", "PATH": f"{bench.root}/bin:/bin:/usr/bin"}
+    outcome = bench.run(bash_command=command, env=env)
+
+    given = options(outcome.command)
+    assert list(given)[-1] == "users"
+    assert not {"spark.sql.debug.maxToStringFields", "spark.eventLog.enabled", "spark.eventLog.dir"} & given.keys()
+    assert "HOME" not in outcome.command["env"], "env is not appended"
+
+
+def test_code_that_skips_the_task_skips_it(bench: Any) -> None:
+    outcome = bench.run(bash_command="spark-submit one.py; exit 99")
+
+    assert outcome.error is not None
+    assert "AirflowSkipException" in outcome.error
+
+
+@pytest.mark.parametrize(
+    "command", ["spark-submit --deploy-mode cluster one.py", "spark-submit --deploy-mode=cluster one.py", "sh {file}"]
+)
+def test_command_for_a_cluster_gets_nothing(bench: Any, command: str) -> None:
+    file = bench.root / "submit.sh"
+    file.write_text("spark-submit --conf spark.submit.deployMode=cluster one.py")
+    outcome = bench.run(bash_command=command.format(file=file))
+
+    assert outcome.error is None, outcome.printed
+    assert "SPARK_SUBMIT_OPTS" not in outcome.command["env"]
+    assert "the command submits to a cluster" in outcome.printed
+
+
+def test_value_with_quotes_and_spaces_is_one_option() -> None:
+    assert shlex.split(_option("spark.a", 'b "c" \\d')) == ['-Dspark.a=b "c" \\d']
+
+
+def test_task_has_lineage_where_it_is_asked_for_and_not_by_the_policy() -> None:
+    asked, ruled = (BashOperator(task_id=name, bash_command="spark-submit one.py") for name in ("asked", "ruled"))
+    task_policy(ruled)
+
+    assert type(ruled) is BashOperator
+    assert isinstance(with_lineage(asked), LineageBashOperator)
+    assert asked.on_kill.__func__ is LineageBashOperator.on_kill

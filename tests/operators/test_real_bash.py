@@ -1,0 +1,118 @@
+"""Commands of a ``BashOperator`` that run a real ``spark-submit``: one job of all that they submit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_lineage.adapters.processes import processes_of
+
+if TYPE_CHECKING:
+    import psutil
+    from laboratory import Outcome
+    from real_spark import RealSpark
+
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from pyspark.sql import SparkSession
+source, target, end = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+rows = spark.read.load(source, format="json" if source.endswith("orders") else "parquet")
+rows.selectExpr("id", "amount * 2 AS amount").write.parquet(target)
+own = [spark.conf.get(key, "") for key in ("spark.users.own", "spark.sql.shuffle.partitions")]
+Path(target + ".conf").write_text("".join(own))
+if end == "fail":
+    raise ValueError("no more")
+if end == "wait":
+    time.sleep(100)
+"""
+
+
+@pytest.fixture
+def run(real_spark: RealSpark, tmp_path: Path) -> Callable[..., Outcome]:
+    """Run a command, in which ``{double}`` submits the program."""
+    (tmp_path / "orders").mkdir()
+    (tmp_path / "orders" / "part.json").write_text('{"id": 1, "amount": 20}')
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.users.own kept\nspark.ui.enabled false\n")
+    bench = real_spark.bench
+    bench.operator, bench.application = "lineage_bash:LineageBashOperator", {}
+    bench.env["SPARK_CONF_DIR"] = str(tmp_path / "conf")
+    double = f"spark-submit --master 'local[1]' --conf spark.sql.shuffle.partitions=3 {tmp_path}/program.py"
+
+    def run(command: str, **arguments: Any) -> Outcome:
+        return real_spark.execute(bash_command=command.format(double=double, folder=tmp_path), **arguments)
+
+    return run
+
+
+def state(outcome: Outcome) -> Any:
+    assert outcome.lineage is not None, outcome.printed
+    return outcome.lineage["run_facets"]["sparkLineage_status"]["state"]
+
+
+def test_applications_of_a_command_are_one_job_and_keep_the_users_settings(
+    run: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    command = "set -e\n{double} {folder}/orders {folder}/one end\n{double} {folder}/one {folder}/two end\necho all done"
+    outcome = run(command, env={"OWN": "value"}, append_env=True)
+
+    assert outcome.error is None, outcome.printed
+    assert outcome.last["returned"] == "all done"
+    assert state(outcome) == "COMPLETE"
+    assert outcome.names("inputs") == [str(tmp_path / "orders")]
+    assert sorted(outcome.names("outputs")) == [str(tmp_path / "one"), str(tmp_path / "two")]
+    assert (tmp_path / "two.conf").read_text() == "kept3"
+
+
+def test_command_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    outcome = run("{double} {folder}/orders {folder}/one fail")
+
+    assert outcome.error is not None
+    assert "non-zero exit code 1" in outcome.error
+    assert state(outcome) == "FAIL"
+    assert outcome.names("outputs") == [str(tmp_path / "one")]
+    assert outcome.lineage is not None
+    assert "ValueError: no more" in outcome.lineage["run_facets"]["sparkLineage_status"]["error"]
+
+
+def test_command_that_is_killed_leaves_no_driver(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    left: list[psutil.Process] = []
+
+    def kill() -> None:
+        while not (tmp_path / "one.conf").exists():
+            time.sleep(0.1)
+        (launch,) = (tmp_path / "lineage").glob("**/launch.json")
+        left.extend(processes_of(json.loads(launch.read_text())["application_run_id"]))
+        parents = {one.ppid() for one in left} - {one.pid for one in left}
+        os.kill(*parents, signal.SIGUSR1)
+
+    killing = threading.Thread(target=kill, daemon=True)
+    killing.start()
+    outcome = run("{double} {folder}/orders {folder}/one wait")
+    killing.join(10)
+
+    assert state(outcome) == "ABORT", outcome.printed
+    assert outcome.names("outputs") == [str(tmp_path / "one")]
+    assert left
+    (launch,) = (tmp_path / "lineage").glob("**/launch.json")
+    assert not processes_of(json.loads(launch.read_text())["application_run_id"])
+
+
+def test_command_that_submits_to_a_cluster_runs_as_it_is(run: Callable[..., Outcome]) -> None:
+    outcome = run("echo --deploy-mode cluster; env | grep -c applicationRunId || true")
+
+    assert outcome.error is None, outcome.printed
+    assert outcome.last["returned"] == "0"
+    assert "the command submits to a cluster; use LineageSparkSubmitOperator" in outcome.printed
