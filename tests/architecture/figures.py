@@ -42,7 +42,16 @@ CORE = {
     *("triggers", "watch"),
 }
 # Adapters of further operators, which a reader of the core need not know.
-FURTHER_ADAPTERS = ("spark_sql", "spark_pyspark", "spark_connect", "spark_pipelines", "livy", "bash")
+FURTHER_ADAPTERS = (
+    "spark_sql",
+    "spark_pyspark",
+    "spark_connect",
+    "spark_pipelines",
+    "livy",
+    "bash",
+    "spark_kubernetes",
+    "spark_application",
+)
 ADD_ONS = {"archive", "atlas", "cli", "doctor", "notify", "receiver", "replay", "supervision", "view"}
 # A program of the truth that appends to tables, on Spark 4.2.
 JOB = "append_tables"

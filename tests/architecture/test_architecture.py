@@ -341,12 +341,13 @@ def test_executors_need_neither_airflow_nor_a_driver(module: str) -> None:
 
 @pytest.mark.parametrize(
     "operator",
-    [*(f"lineage_spark_{kind}" for kind in ("submit", "sql", "pyspark", "pipelines")), "lineage_archive"],
+    [*(f"lineage_spark_{kind}" for kind in ("submit", "sql", "pyspark", "pipelines", "kubernetes")), "lineage_archive"],
 )
 def test_dag_files_import_little_besides_the_stock_operator(operator: str) -> None:
     program = (
         "import sys, airflow.providers.apache.spark.operators.spark_submit\n"
         "from airflow.providers.apache.spark.operators import spark_pipelines, spark_pyspark, spark_sql\n"
+        "import airflow.providers.cncf.kubernetes.operators.spark_kubernetes\n"
         "stock = set(sys.modules)\n"
         f"import spark_lineage.operators.{operator}\n"
         "print(*sorted(set(sys.modules) - stock))"

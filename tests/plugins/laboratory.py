@@ -450,7 +450,10 @@ def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
     registered_secrets._owner.remembered = frozenset()
     path, arguments = deferred.trigger.serialize()
     module, _, name = path.rpartition(".")
-    trigger = getattr(import_module(module), name)(**json.loads(json.dumps(arguments)))
+    # Airflow keeps a time as it is.
+    times = {key: each for key, each in arguments.items() if isinstance(each, datetime)}
+    others = json.loads(json.dumps({key: each for key, each in arguments.items() if key not in times}))
+    trigger = getattr(import_module(module), name)(**others, **times)
 
     async def event() -> Any:
         return await anext(trigger.run())

@@ -54,6 +54,7 @@ def see(dag, tasks):
         mapped = {"application": "b.py"}
         inputs = {"own_mapped": {"table": "u"}, "mapped": mapped, "mixed_mapped": mapped}.get(task.task_id)
         inputs = {"sql": "SELECT 2"} if task.task_id == "sql_mapped" else inputs
+        inputs = {"template_spec": {}} if task.task_id in {"spread", "given"} else inputs
         made = task if inputs is None else task.unmap(inputs)
         seen = stored.get_task(task.task_id)
         pickled = pickle.loads(pickle.dumps(dag)).get_task(task.task_id)
@@ -257,6 +258,33 @@ def test_functions_with_a_spark_session_have_lineage(parse: Parse) -> None:
         assert one["bases"][:3] == [kind, "LineagePySparkOperator", "LineageOperator"]
         assert {"op_kwargs", "lineage_dir", "lineage_by"} <= set(one["fields"])
         assert "Lineage" in one["links"]
+
+
+def test_applications_on_kubernetes_have_lineage_by_their_connection(parse: Parse) -> None:
+    more = (
+        "from airflow.providers.cncf.kubernetes.operators.spark_kubernetes import SparkKubernetesOperator\n"
+        "from airflow.sdk import DAG\n"
+        "from spark_lineage.policy import with_lineage\n"
+        "class Own(SparkKubernetesOperator):\n"
+        "    def trigger_reentry(self, context, event):\n"
+        "        return super().trigger_reentry(context, event)\n"
+        "with DAG('cluster'):\n"
+        "    SparkKubernetesOperator(task_id='wanted', kubernetes_conn_id='spark_one', template_spec={})\n"
+        "    Own(task_id='own', kubernetes_conn_id='spark_one', template_spec={})\n"
+        "    SparkKubernetesOperator.partial(task_id='spread').expand(template_spec=[{}])\n"
+        "    with_lineage(SparkKubernetesOperator.partial(task_id='given').expand(template_spec=[{}]))\n"
+    )
+    found = parse(1, "conn:spark_*", "conn:kubernetes_default", more=more)
+
+    def having(tasks: Any) -> set[str]:
+        return {task for task, dags in tasks.items() if dags.get("cluster", {}).get("by")}
+
+    assert having(found["tasks"]) == {"wanted", "own", "spread", "given"}
+    assert having(found["by_rules"]["conn:spark_*"]["tasks"]) == {"wanted", "own", "given"}
+    assert having(found["by_rules"]["conn:kubernetes_default"]["tasks"]) == {"spread", "given"}
+    own = found["tasks"]["own"]["cluster"]
+    assert own["bases"][:3] == ["Own", "LineageSparkKubernetesOperator", "LineageOperator"]
+    assert {"template_spec", "lineage_dir", "lineage_by"} <= set(own["fields"])
 
 
 def test_one_task_has_lineage_without_the_policy(parse: Parse) -> None:

@@ -6,7 +6,7 @@ Every DAG file that has one imports this module, so modules that only a running 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.bash import BashOperator
 
@@ -25,5 +25,5 @@ class LineageBashOperator(LineageOperator, BashOperator):
     template_fields: Sequence[str] = (*BashOperator.template_fields, *LineageOperator.template_fields)
     _conn_id = ""
 
-    def _in_session(self, context: Context, run: Callable[[], object], **how: bool) -> object:
+    def _in_session(self, context: Context, run: Callable[[], object], **how: Any) -> object:
         return super()._in_session(context, lambda: self._attached(lambda: None, run), **how)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.common.compat.sdk import BaseOperator, TaskDeferred
 
@@ -123,10 +123,11 @@ class LineageOperator(BaseOperator):
         else:
             self._session.kill("on_kill", super().on_kill)
 
-    def defer(self, *, kwargs: dict[str, Any] | None = None, **how: Any) -> Any:
+    def defer(self, *, trigger: Any, method_name: str, kwargs: dict[str, Any] | None = None, **how: Any) -> NoReturn:
         """Defer as every operator does; the process that resumes gets what is known of a job that a service runs."""
         kept = self._session.kept_of_service() if self._session is not None else None
-        super().defer(kwargs={**(kwargs or {}), _KEPT: kept} if kept else kwargs, **how)
+        kwargs = {**(kwargs or {}), _KEPT: kept} if kept else kwargs
+        super().defer(trigger=trigger, method_name=method_name, kwargs=kwargs, **how)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Go on as every operator does; a subclass that has deferred itself may submit its job only now."""

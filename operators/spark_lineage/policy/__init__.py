@@ -38,9 +38,12 @@ _KINDS = (
     (f"{_STOCK}.spark_pyspark", "PySparkOperator", ""),
     (f"{_STOCK}.spark_pipelines", "SparkPipelinesOperator", "spark_default"),
     ("airflow.providers.apache.livy.operators.livy", "LivyOperator", "livy_default"),
+    ("airflow.providers.cncf.kubernetes.operators.spark_kubernetes", "SparkKubernetesOperator", "kubernetes_default"),
 )
 # Most tasks of these run no Spark: they have lineage by ``with_lineage`` alone.
 _ASKED_FOR = (("airflow.providers.standard.operators.bash", "BashOperator", ""),)
+# The arguments and attributes that name the connection of a task.
+_CONNECTIONS = ("_conn_id", "conn_id", "livy_conn_id", "_livy_conn_id", "kubernetes_conn_id")
 
 
 def task_policy(task: Any) -> None:
@@ -200,8 +203,8 @@ def _is_wanted(task: Any, kind: Kind) -> bool:
         return True
     given: Mapping[str, Any] = getattr(task, "partial_kwargs", None) or vars(task)
     defaults = getattr(task.dag, "default_args", None) or {}
-    own = (given.get(name) or given.get(f"_{name}") or defaults.get(name) for name in ("conn_id", "livy_conn_id"))
-    conn_id = next(filter(None, own), kind.conn_id)
+    named = (where.get(name) for where in (given, defaults) for name in _CONNECTIONS)
+    conn_id = next(filter(None, named), kind.conn_id)
     known = {"dag": [task.dag_id], "tag": task.dag.tags or (), "pool": [task.pool], "conn": [conn_id]}
 
     def fits(rule: str) -> bool:

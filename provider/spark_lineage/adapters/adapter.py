@@ -32,6 +32,9 @@ _ADAPTERS = {
     "airflow.providers.apache.livy.operators.livy.LivyOperator": "livy.LivyAdapter",
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": "spark_pyspark.PySparkAdapter",
     "airflow.providers.standard.operators.bash.BashOperator": "bash.BashAdapter",
+    "airflow.providers.cncf.kubernetes.operators.spark_kubernetes.SparkKubernetesOperator": (
+        "spark_kubernetes.SparkKubernetesAdapter"
+    ),
 }
 # From asking the processes of a killed job to end until they are killed.
 GRACE_SECONDS = 1.0

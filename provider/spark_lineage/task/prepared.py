@@ -20,7 +20,7 @@ from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
 from spark_lineage.inject.task_injection import TaskInjection, inject_session, inject_task
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
-from spark_lineage.launch.launch import Launch, find_launch, indexed, without_login
+from spark_lineage.launch.launch import Launch, TaskKey, find_launch, indexed, launches_below, without_login
 from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.launch.retention import remove_submitted
 from spark_lineage.merge.transition import StatusTransition, report_of
@@ -147,7 +147,7 @@ class Prepared:
         """
         from airflow.providers.openlineage.plugins.macros import lineage_run_id
 
-        launch = find_launch(self.store, self.external_id_key)
+        launch = find_launch(self.store, self.external_id_key) or self._launch_in_files()
         if launch is None:
             return None
         ti = self.context["ti"]
@@ -161,6 +161,15 @@ class Prepared:
         running.follow("the job of an earlier try")
         running.keep()
         return running
+
+    def _launch_in_files(self) -> Launch | None:
+        """Return the launch of a driver that the operator has found by itself; Airflow before 3.3 has no store."""
+        driver_id = self.adapter.driver.driver_id
+        if driver_id is None:
+            return None
+        task, root = TaskKey.of(self.context["ti"]), Path(lineage_directory(self.task.settings))
+        found = launches_below(root, task.dag_id, task.run_id, task.task_id, str(task.map_index))
+        return next((one for one in found if one.external_id == driver_id), None)
 
     def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> Running:
         """Go on with the job of a task that was deferred.

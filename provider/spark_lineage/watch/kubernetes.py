@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from msgspec import Struct, field
+from msgspec import Struct, field, json
 
 from spark_lineage.http_client import NoAnswerError, Request
 from spark_lineage.merge.transition import ENDED, AwareTime, Status, StatusReport, Subject
@@ -87,8 +87,7 @@ class Kubernetes(Dialect):
                 return []
             steps = [State("KILLED" if status == "KILLING" else "UNKNOWN", asked, "the pod is gone")]
         else:
-            label = (pod.metadata.labels or {}).get(_APPLICATION_LABEL)
-            self._application_id = str(label) if label else None
+            self._application_id = _application_id(pod)
             container = _driver_container(pod)
             self._container = container.name if container is not None else None
             steps = _steps(pod, asked)
@@ -135,6 +134,21 @@ class Kubernetes(Dialect):
         namespace, _, pod = driver_id.rpartition(":")
         path = f"{quote(namespace or self.endpoints.namespace, safe='')}/pods/{quote(pod, safe='')}"
         return f"{self.endpoints.kubernetes_api_url}/api/v1/namespaces/{path}"
+
+
+def driver_state(pod: bytes) -> tuple[State, str | None]:
+    """Return the last state of the driver in a pod, and the id of its application, None where no label names it.
+
+    :param pod: its JSON
+    :raises msgspec.DecodeError: for anything else
+    """
+    found = json.decode(pod, type=_Pod)
+    return _steps(found, datetime.now(UTC))[-1], _application_id(found)
+
+
+def _application_id(pod: _Pod) -> str | None:
+    label = (pod.metadata.labels or {}).get(_APPLICATION_LABEL)
+    return str(label) if label else None
 
 
 def _steps(pod: _Pod, asked: datetime) -> list[State]:
