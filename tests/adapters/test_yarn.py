@@ -160,13 +160,21 @@ LOGGED = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "hdfs:///logs"
 @pytest.mark.parametrize(
     ("extra", "arguments", "why"),
     [
-        ({}, NO_DIRECTORY, "(the driver runs on another machine; set spark.eventLog.enabled=true and"),
+        (
+            {},
+            NO_DIRECTORY,
+            "(the driver runs on another machine; set event_log_dir, or spark.eventLog.enabled=true and",
+        ),
         (
             {},
             NO_DIRECTORY | {"conf": LOGGED},
             "(spark.eventLog.dir is not an absolute path on this machine, and is not read from",
         ),
-        (HISTORY, NO_DIRECTORY, "(the driver runs on another machine; set spark.eventLog.enabled=true and"),
+        (
+            HISTORY,
+            NO_DIRECTORY,
+            "(the driver runs on another machine; set event_log_dir, or spark.eventLog.enabled=true and",
+        ),
         (HISTORY, NO_DIRECTORY | {"conf": LOGGED, "evidence": "listener"}, "(evidence=listener)"),
         (HISTORY, NO_DIRECTORY | {"conf": LOGGED}, ""),
         ({}, {}, ""),
