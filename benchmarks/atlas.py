@@ -30,8 +30,8 @@ from typing import Any
 import httpx
 from pairs import Taken, by_turns, parser, timed
 
-from spark_lineage.deliver.outbox import Delivered, Outbox, flush
-from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.outbox import Delivered, flush
+from spark_lineage.deliver.spool import Outbox, Outgoing
 
 NONE = Delivered()
 HERE = Path(__file__).resolve().parent

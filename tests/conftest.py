@@ -59,7 +59,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 def no_secret_stays() -> Iterator[None]:
     """Forget the secrets that a file has registered or used: the texts of the next one may hold the same words."""
     yield
-    if own := sys.modules.get("spark_lineage.secrets.registered_secrets"):
+    if own := sys.modules.get("spark_lineage.secrets.redaction"):
         own._owner.remembered = frozenset()
     if masker := sys.modules.get("airflow.sdk._shared.secrets_masker"):
         masker.reset_secrets_masker()

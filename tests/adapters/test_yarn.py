@@ -163,7 +163,7 @@ LOGGED = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "hdfs:///logs"
         (
             {},
             NO_DIRECTORY,
-            "(the driver runs on another machine; set event_log_dir, or spark.eventLog.enabled=true and",
+            "(the driver runs on another machine; set event_log_dir, or spark.eventLog.enabled",
         ),
         (
             {},
@@ -173,7 +173,7 @@ LOGGED = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "hdfs:///logs"
         (
             HISTORY,
             NO_DIRECTORY,
-            "(the driver runs on another machine; set event_log_dir, or spark.eventLog.enabled=true and",
+            "(the driver runs on another machine; set event_log_dir, or spark.eventLog.enabled",
         ),
         (HISTORY, NO_DIRECTORY | {"conf": LOGGED, "evidence": "listener"}, "(evidence=listener)"),
         (HISTORY, NO_DIRECTORY | {"conf": LOGGED}, ""),

@@ -81,7 +81,7 @@ EXITS = {
         *(f"adapters.{name}" for name in ("spark_sql", "spark_submit")),
     },
     "file or XCom": {
-        *("launch.launch", "watch.status_monitor", "deliver.pauses", "deliver.spool", "task.links", "task.running"),
+        *("launch.launch", "watch.status_monitor", "deliver.spool", "task.links", "task.running"),
         *("task.task_events", "triggers.spark_application"),
     },
     "listener": {"notify.assets", "notify.context", "notify.job_events"},
@@ -96,7 +96,7 @@ _REDACTING = {
     f"{PACKAGE}.emit.redacted_lineage.redact_lineage",
 }
 # What logs without ``launch.log``: the program of the user, and what is below that; others set levels of libraries.
-_OWN_LOGGERS = {"declare", "launch.log", "secrets.registered_secrets"}
+_OWN_LOGGERS = {"declare", "launch.log", "secrets.redaction"}
 _LEVELS_OF_OTHERS = {"http_client", "plans.query_statement", "watch.endpoints"}
 PURE_ROOMS = (
     "spark_lineage.merge",

@@ -34,10 +34,10 @@ FILES = {
         (
             "spark_lineage.launch.directory",
             "spark_lineage.launch.retention",
-            "spark_lineage.deliver.kept_events",
+            "spark_lineage.deliver.spool",
             "spark_lineage.task.running",
             "spark_lineage.inject.class_archive",
-            "spark_lineage.inject.event_log",
+            "spark_lineage.inject.task_injection",
             "spark_lineage.inject.task_injection",
             "spark_lineage.launch.launch",
         ),
@@ -63,14 +63,13 @@ FILES = {
     **dict.fromkeys(
         ("spark_lineage.atlas.sender", "spark_lineage.deliver.file_sender"), "the courier, as of every sender"
     ),
-    **dict.fromkeys(
-        ("spark_lineage.deliver.spool", "spark_lineage.deliver.outbox"),
-        "`OUTBOX_FILES` in `through_connections`; the courier and commands are processes of their own",
+    "spark_lineage.deliver.spool": (
+        "`OUTBOX_FILES` in `through_connections`; the courier and commands are processes of their own"
     ),
     "spark_lineage.launch.lock": "`LINEAGE_FILES`, threads that deliver; its lock has its own time",
     "spark_lineage.submission.received_events": "the follower's thread, which `task.running` bounds; recovery",
     "spark_lineage.watch.status_monitor": "the follower's thread, and bounded runs",
-    "spark_lineage.adapters.submission_digest": "its digest is called by `last_end` alone, which is bounded",
+    "spark_lineage.adapters.submission_digest": "its digest is called by `task_events` alone, which is bounded",
     "spark_lineage.watch.endpoints": "what Kubernetes mounts, and files that the connection names",
     "spark_lineage.http_client": "a folder of certificates, once for each server",
     "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",

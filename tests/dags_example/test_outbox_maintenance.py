@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.outbox import Outbox
-from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.spool import Outbox, Outgoing
 
 pytestmark = pytest.mark.truth
 

@@ -17,9 +17,9 @@ from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import InputDataset
 
 from spark_lineage.deliver.connection_transport import ConnectionTransport
+from spark_lineage.deliver.connections import airflow_connection, airflow_transport
 from spark_lineage.deliver.outbox import flush
-from spark_lineage.deliver.provider_transport import airflow_connection, airflow_transport
-from spark_lineage.emit.facets import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
+from spark_lineage.emit.run_event import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
 from spark_lineage.launch.bounded_run import KILLED_SECONDS, Kill
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from lineage_backends.http_answers import Hang
 
-from spark_lineage.deliver.outbox import Outbox
-from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.spool import Outbox, Outgoing
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.launch.log import Guard
 from spark_lineage.settings import Settings

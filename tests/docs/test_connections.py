@@ -11,8 +11,8 @@ from airflow.models.connection import Connection as CoreConnection
 from airflow.sdk import Connection as SdkConnection
 
 from spark_lineage.atlas.hook import AtlasHook
-from spark_lineage.deliver.connection_config import ConnectionFields, exchange_config
 from spark_lineage.deliver.connection_types import ATLAS_KEYS, OPENLINEAGE_KEYS
+from spark_lineage.deliver.connections import ConnectionFields, exchange_config
 from spark_lineage.deliver.hooks import OpenLineageHook
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "connections.md"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from airflow.providers.openlineage import conf
 
-from spark_lineage.deliver.provider_transport import BY_CONNECTION
+from spark_lineage.deliver.connections import BY_CONNECTION
 from spark_lineage.doctor.backends import check_airflow_openlineage, check_airflow_transport, check_same_backend
 from spark_lineage.doctor.settings import check_settings
 

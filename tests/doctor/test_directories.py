@@ -15,9 +15,8 @@ import psutil
 import pytest
 
 from spark_lineage.deliver.courier import Drain
-from spark_lineage.deliver.outbox import Outbox
 from spark_lineage.deliver.sender import sender_of
-from spark_lineage.deliver.spool import Outgoing, Spool
+from spark_lineage.deliver.spool import Outbox, Outgoing, Spool
 from spark_lineage.doctor import directories
 from spark_lineage.doctor.directories import check_lineage_directory, check_outbox
 

@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator, ValidationError
 from openlineage.client.serde import Serde
 from referencing import Registry, Resource
 
-from spark_lineage.emit import facets
-from spark_lineage.emit.facets import PRODUCER, SparkJobFacet, facet
+from spark_lineage.emit import run_event as facets
+from spark_lineage.emit.run_event import PRODUCER, SparkJobFacet, facet
 
 DOCS = Path(__file__).parents[2] / "docs" / "facets"
 

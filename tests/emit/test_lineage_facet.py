@@ -7,8 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openlineage.client.serde import Serde
 
-from spark_lineage.emit.facets import PRODUCER
-from spark_lineage.emit.run_event import job_facets, run_event
+from spark_lineage.emit.run_event import PRODUCER, job_facets, run_event
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.naming.identity import DatasetName
 

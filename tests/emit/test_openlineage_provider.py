@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.emit import openlineage_provider
+from spark_lineage.emit import task_event
 
 pytestmark = pytest.mark.oldest
 
@@ -18,7 +18,7 @@ PROGRAM = """
 import json
 from types import SimpleNamespace
 from airflow.providers.openlineage.utils.selective_enable import enable_lineage
-from spark_lineage.emit.openlineage_provider import emission, transport_text
+from spark_lineage.emit.task_event import emission, transport_text
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 
 tasks = [LineageSparkSubmitOperator(task_id=name, application="load.py") for name in ("plain", "enabled")]
@@ -51,5 +51,5 @@ def test_what_leaves(options: dict[str, str], expected: list[object], tmp_path: 
 
 
 def test_nothing_is_sent_where_it_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openlineage_provider, "is_active", lambda: False)
-    assert openlineage_provider.send(None) is False  # type: ignore[arg-type]
+    monkeypatch.setattr(task_event, "is_active", lambda: False)
+    assert task_event.send(None) is False  # type: ignore[arg-type]

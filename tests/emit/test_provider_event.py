@@ -9,8 +9,8 @@ from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 from openlineage.client.generated.job_type_job import JobTypeJobFacet
 from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 
-from spark_lineage.emit.facets import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
-from spark_lineage.emit.openlineage_provider import as_meant
+from spark_lineage.emit.run_event import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
+from spark_lineage.emit.task_event import as_meant
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
 

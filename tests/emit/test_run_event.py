@@ -10,8 +10,7 @@ import pytest
 from openlineage.client.generated import base
 from openlineage.client.serde import Serde
 
-from spark_lineage.emit.facets import PRODUCER
-from spark_lineage.emit.run_event import input_datasets, output_datasets, run_event, run_facets, to_json
+from spark_lineage.emit.run_event import PRODUCER, input_datasets, output_datasets, run_event, run_facets, to_json
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import (
     Application,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from openlineage.client.serde import Serde
 
-from spark_lineage.emit.facets import REDUCED_KEY
-from spark_lineage.emit.run_event import run_event, to_json, to_text
+from spark_lineage.emit.run_event import REDUCED_KEY, run_event, to_json, to_text
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, LADDER, cut, reduction_text
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.merge.conclusion import EndFacts, conclude

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from openlineage.client.generated.source_code_location_job import SourceCodeLocationJobFacet
 
-from spark_lineage.emit.facets import PRODUCER
+from spark_lineage.emit.run_event import PRODUCER
 from spark_lineage.emit.task_event import source_code
 
 COMMIT = "e96a133e15baea98c9f616f6a4dffd9a61a2550f"

@@ -8,8 +8,7 @@ from typing import Any
 
 from openlineage.client.serde import Serde
 
-from spark_lineage.emit.facets import STATUS_KEY
-from spark_lineage.emit.run_event import run_event, run_facets
+from spark_lineage.emit.run_event import STATUS_KEY, run_event, run_facets
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.transition import (
     MAX_FAILED,

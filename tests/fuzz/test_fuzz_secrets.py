@@ -14,7 +14,7 @@ from fuzzing import fuzzed
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from spark_lineage.secrets import registered_secrets
+from spark_lineage.secrets import redaction
 from spark_lineage.secrets.redaction import (
     redact,
     redact_command,
@@ -133,7 +133,7 @@ def _left(planted: tuple[str, str], masked: str) -> bool:
 def nothing_stays() -> Iterator[None]:
     yield
     masker.reset_secrets_masker()
-    registered_secrets.use_patterns(())
+    redaction.use_patterns(())
 
 
 @fuzzed(300)

@@ -12,8 +12,8 @@ from fuzzing import fuzzed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spark_lineage.deliver.connection_config import ConnectionFields, members_of, namespace_of, transport_config
 from spark_lineage.deliver.connection_types import OPENLINEAGE_KEYS
+from spark_lineage.deliver.connections import ConnectionFields, members_of, namespace_of, transport_config
 from spark_lineage.naming.options import NamingError, naming_from
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError, Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_lineage.inject.event_log import inject_event_log
+from spark_lineage.inject.task_injection import inject_event_log
 from spark_lineage.launch.directory import split_connection
 
 OURS = "/data/lab/lineage/1-run"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.inject.event_log import program_says
+from spark_lineage.inject.task_injection import program_says
 
 WORD = b"eventLog"
 

@@ -445,9 +445,9 @@ def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
     """
     from airflow.sdk.exceptions import TaskDeferred
 
-    from spark_lineage.secrets import registered_secrets
+    from spark_lineage.secrets import redaction
 
-    registered_secrets._owner.remembered = frozenset()
+    redaction._owner.remembered = frozenset()
     path, arguments = deferred.trigger.serialize()
     module, _, name = path.rpartition(".")
     # Airflow keeps a time as it is.

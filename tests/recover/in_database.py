@@ -23,7 +23,7 @@ from airflow.utils.session import create_session
 from openlineage.client.uuid import generate_new_uuid
 from sqlalchemy import select, update
 
-from spark_lineage.deliver import kept_events
+from spark_lineage.deliver.spool import append_event
 from spark_lineage.launch.directory import create_private, launch_directory
 from spark_lineage.launch.launch import Launch, TaskKey, store_launch
 from spark_lineage.launch.stores import ServerStore
@@ -180,7 +180,7 @@ for try_number, event_type in ((4, "COMPLETE"), (5, "ABORT")):
         "run": {"runId": ended.run_id, "facets": {"airflow": {"dagRun": {"dag_id": "shop"}}}},
         "job": {"namespace": "test", "name": "shop.load"},
     }
-    kept_events.append(Path(ended.directory), json.dumps(end).encode())
+    append_event(Path(ended.directory), json.dumps(end).encode())
     set_task("failed", try_number)
     (lost,) = lost_tries(TASK, try_number, "failed")
     close_try(lost)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.cli import main
-from spark_lineage.deliver.kept_events import append
+from spark_lineage.deliver.spool import append
 
 if TYPE_CHECKING:
     from warm_python import WarmPython

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_lineage.secrets import registered_secrets
+from spark_lineage.secrets import redaction
 from spark_lineage.secrets.redaction import redact, redact_dataset, redact_error, remember_values
 
 GIVEN = {
@@ -23,7 +23,7 @@ GIVEN = {
 def given() -> Iterator[None]:
     remember_values(GIVEN)
     yield
-    registered_secrets._owner.remembered = frozenset()
+    redaction._owner.remembered = frozenset()
 
 
 @pytest.mark.parametrize("secret", ["sunshine", "moonlight", "starlight", "candlelight"])

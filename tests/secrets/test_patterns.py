@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.secrets import redaction, secret_keys, secret_shapes
+from spark_lineage.secrets import redaction, secret_keys
 
 with warnings.catch_warnings():
     # The parser of the standard library has no public name.
@@ -18,7 +18,7 @@ with warnings.catch_warnings():
 
 PATTERNS = {
     f"{module.__name__.rpartition('.')[2]}.{name}": pattern
-    for module in (redaction, secret_keys, secret_shapes)
+    for module in (redaction, secret_keys)
     for name, pattern in vars(module).items()
     if isinstance(pattern, re.Pattern)
 }

@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver import kept_events
-from spark_lineage.deliver.outbox import Outbox
-from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.spool import Outbox, Outgoing, append_event
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.driver import Driver
 from spark_lineage.merge.transition import StatusReport
-from spark_lineage.secrets import registered_secrets as own_secrets
+from spark_lineage.secrets import redaction as own_secrets
 from spark_lineage.secrets.redaction import (
     redact,
     redact_command,
@@ -219,7 +217,7 @@ def test_a_planted_secret_is_in_no_outbox_and_in_no_kept_event(tmp_path: Path) -
     for place, _, what, _ in ALL:
         event = Outgoing.encode(restore(json.dumps(planted(place, what)).encode()))
         outbox.spool("marquez").put(event)
-        kept_events.append(launch, event.body)
+        append_event(launch, event.body)
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     written = b"".join(file.read_bytes() for file in files)
     assert len(written) > 2 * len(ALL) * 1000

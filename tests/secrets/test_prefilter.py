@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from spark_lineage.secrets import secret_keys
 from spark_lineage.secrets.redaction import _may_have_secret, redact, redact_name
-from spark_lineage.secrets.secret_keys import _KEY, Prefilter, _key_starts, is_secret_key
-from spark_lineage.secrets.secret_shapes import mask_shapes
+from spark_lineage.secrets.secret_keys import _KEY, Prefilter, _key_starts, is_secret_key, mask_shapes
 
 SECRETS = [
     "https://me:hunter2@host/x",

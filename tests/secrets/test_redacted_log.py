@@ -11,7 +11,7 @@ import pytest
 
 from spark_lineage.adapters.driver_output import LineRedaction
 from spark_lineage.launch.log import Log
-from spark_lineage.secrets import registered_secrets as own_secrets
+from spark_lineage.secrets import redaction as own_secrets
 from spark_lineage.secrets.redaction import redact_name
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")

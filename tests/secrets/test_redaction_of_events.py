@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.deliver.stored_event import restore
-from spark_lineage.secrets import registered_secrets as own_secrets
+from spark_lineage.secrets import redaction as own_secrets
 from spark_lineage.secrets.redaction import redact_event
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.secrets import registered_secrets as own_secrets
+from spark_lineage.secrets import redaction as own_secrets
 from spark_lineage.secrets.redaction import (
+    PatternError,
+    compile_pattern,
     redact,
     redact_command,
     redact_dataset,
     redact_name,
     redact_value,
 )
-from spark_lineage.secrets.registered_secrets import PatternError, compile_pattern
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
 

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from spark_lineage.cli import main
-from spark_lineage.inject.event_log import inject_event_log
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.preparation import Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties, SubmitArguments
+from spark_lineage.inject.task_injection import inject_event_log
 from spark_lineage.launch.directory import EVENTS_FILE
 from spark_lineage.plans.event_log import read_event_log
 from spark_lineage.settings import Settings

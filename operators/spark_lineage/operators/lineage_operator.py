@@ -221,7 +221,7 @@ class LineageOperator(BaseOperator):
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
         """Return what the last successful run named, so that the job keeps a graph while it runs."""
-        from spark_lineage.task.last_end import lineage_at_start
+        from spark_lineage.task.task_events import lineage_at_start
 
         return lineage_at_start(
             self, self._lineage_arguments, self._conn_id, self.log, task_instance=self._task_instance
@@ -232,7 +232,7 @@ class LineageOperator(BaseOperator):
         from airflow.providers.openlineage.extractors import OperatorLineage
 
         if self._is_stock:
-            from spark_lineage.task.last_end import lineage_of_stock
+            from spark_lineage.task.task_events import lineage_of_stock
 
             return lineage_of_stock(self)
         merged = self._session.operator_lineage if self._session is not None else None

@@ -218,6 +218,6 @@ def _is_wanted(task: Any, kind: Kind) -> bool:
 
 @lru_cache(maxsize=8)
 def _rules(written: str) -> Sequence[str]:
-    from spark_lineage.settings.values import policy_rules
+    from spark_lineage.settings import policy_rules
 
     return policy_rules(written, "[spark_lineage] policy_rules")

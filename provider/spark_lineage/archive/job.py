@@ -45,8 +45,7 @@ from spark_lineage.archive.tables import by_day, write_tables
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.merge.state import FORMAT
 from spark_lineage.naming.options import NamingError, naming_from
-from spark_lineage.secrets.redaction import redact
-from spark_lineage.secrets.registered_secrets import airflow_configuration, section_patterns
+from spark_lineage.secrets.redaction import airflow_configuration, redact, section_patterns
 
 if TYPE_CHECKING:
     from pyspark import RDD

@@ -14,7 +14,7 @@ from spark_lineage.emit.size_limit import merged_event
 from spark_lineage.merge.state import LineageState, decode_state
 from spark_lineage.merge.task import identity_of, kept_lineage
 from spark_lineage.naming.options import Naming, naming_from
-from spark_lineage.secrets.registered_secrets import use_patterns
+from spark_lineage.secrets.redaction import use_patterns
 
 
 def merge_parts(

@@ -13,9 +13,8 @@ from spark_lineage.atlas.datasets import DEFAULT_NAMESPACE, Datasets
 from spark_lineage.atlas.entities import AtlasOptions
 from spark_lineage.atlas.rest import AtlasRest
 from spark_lineage.atlas.types import TASK
-from spark_lineage.deliver.connection_config import base_url_of, exchange_config, kafka_config
 from spark_lineage.deliver.connection_types import ATLAS_KEYS
-from spark_lineage.deliver.connections import mask_config
+from spark_lineage.deliver.connections import base_url_of, exchange_config, kafka_config, mask_config
 from spark_lineage.deliver.hooks import FormHook
 from spark_lineage.deliver.http_sender import http_headers, trusted
 from spark_lineage.deliver.probe import probe

@@ -23,8 +23,7 @@ from spark_lineage.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from spark_lineage.deliver.outbox import Outbox, Waiting
-    from spark_lineage.deliver.spool import Entry, Spool
+    from spark_lineage.deliver.spool import Entry, Outbox, Spool, Waiting
 
     _Events = tuple[str, Spool, Sequence[Entry]]
     """Some events of a destination, with its spool."""
@@ -190,7 +189,8 @@ def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox]:
     """
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.deliver.connections import open_sender
-    from spark_lineage.deliver.outbox import Outbox, default_directory
+    from spark_lineage.deliver.outbox import default_directory
+    from spark_lineage.deliver.spool import Outbox
 
     with airflow_on_stderr():
         directory = arguments.dir or default_directory()

@@ -1,29 +1,403 @@
-"""Reads the connections that say where events go, and what each is sent by.
+"""Reads the connections that say where events go, and makes the transport configurations of openlineage-python.
 
-Everything here raises ``SettingError`` when a connection is not there, or does not fit.
+Everything here raises ``SettingError`` when a connection is not there, or does not fit. What reads the configuration of
+Airflow's OpenLineage provider also raises what that raises.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+import difflib
+import json
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
-from spark_lineage.deliver.connection_config import (
-    CONN_TYPE,
-    MARQUEZ,
-    ConnectionFields,
-    members_of,
-    namespace_of,
-    transport_config,
-)
+from spark_lineage.deliver.connection_types import ACKS, KINDS, MECHANISMS, OPENLINEAGE_KEYS, PROTOCOLS
 from spark_lineage.deliver.profile import Profile
-from spark_lineage.deliver.sender import Sender, sender_of
+from spark_lineage.deliver.sender import DEFAULT_ENDPOINT, Sender, sender_of
 from spark_lineage.secrets.secret_keys import is_secret_key
-from spark_lineage.settings import SettingError
+from spark_lineage.settings import SettingError, boolean
+
+DEFAULT_TIMEOUT_SECONDS, _MAX_SECONDS = 10.0, 3600.0
+_PLACEHOLDER = re.compile(r"\{login\}|\{password\}")
+
+
+@dataclass(frozen=True)
+class ConnectionFields:
+    """The fields of a connection as Airflow has them; empty text where it has none. ``repr`` shows no secret."""
+
+    conn_id: str
+    conn_type: str = ""
+    host: str = field(default="", repr=False)
+    schema: str = ""
+    port: int | None = None
+    login: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, connection: Any) -> ConnectionFields:
+        """Read a ``Connection`` of Airflow, of the SDK or of the core.
+
+        :raises SettingError: when its extra is no JSON object
+        """
+        extra = connection.extra_dejson if connection.extra else {}
+        # Airflow gives nothing for text that is no JSON.
+        if not isinstance(extra, Mapping) or (not extra and str(connection.extra or "{}").strip() not in ("{}", "")):
+            raise SettingError(f"the extra of the connection {connection.conn_id!r} is not a JSON object; give one")
+        texts = {name: getattr(connection, name) or "" for name in ("conn_id", "conn_type", "login", "password")}
+        texts |= {name: (getattr(connection, name) or "").strip() for name in ("host", "schema")}
+        return cls(**texts, port=connection.port or None, extra=extra)
+
+    def error(self, name: str, problem: str) -> SettingError:
+        """Make the error about a field; ``problem`` follows its name, and says what to do."""
+        return SettingError(f"{name!r} of the connection {self.conn_id!r} {problem}")
+
+    def check_keys(self, known: Collection[str]) -> None:
+        """Refuse unknown keys of the extra.
+
+        :raises SettingError: with the key that was probably meant
+        """
+        for key in self.extra:
+            if key not in known:
+                near = difflib.get_close_matches(key.lower().replace("-", "_"), known, n=1)
+                advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+                raise self.error(str(key), f"is not known; {advice}")
+
+    def text(self, key: str) -> str:
+        """Return the text under a key of the extra, stripped; empty for none."""
+        value = self.extra.get(key)
+        return "" if value is None else self._text(key, value).strip()
+
+    def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
+        """Return one of ``choices``, in lower case, or the default."""
+        value = self.text(key).lower() or default
+        if value and value not in choices:
+            raise self.error(key, f"is {self._shown(key, value)}; give one of {', '.join(choices)}")
+        return value
+
+    @property
+    def timeout_seconds(self) -> float:
+        """``timeout_seconds`` of the extra, for a whole exchange; 10 by default."""
+        text = self.text("timeout_seconds")
+        try:
+            value = float(text or DEFAULT_TIMEOUT_SECONDS)
+        except ValueError:
+            value = -1.0
+        if not 0 < value <= _MAX_SECONDS:
+            shown = self._shown("timeout_seconds", text)
+            raise self.error("timeout_seconds", f"is {shown}; give seconds above 0, at most {_MAX_SECONDS:g}")
+        return value
+
+    def tls(self) -> tuple[bool, str, str, str]:
+        """Return whether to verify (the default), and the paths of authorities, certificate and key; empty for none."""
+        verify, authorities = True, self.text("verify")
+        with suppress(SettingError):
+            verify, authorities = boolean(authorities or True, "verify"), ""
+        files = {"verify": authorities, **{name: self.text(name) for name in ("client_cert", "client_key")}}
+        authorities, certificate, key = (self._path(*each) for each in files.items())
+        if key and not certificate:
+            raise self.error("client_key", "is given without 'client_cert'; give the certificate too")
+        return verify, authorities, certificate, key
+
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        """Return an object, which may be JSON text, as forms and URIs have it; empty for none."""
+        value: Any = self.extra.get(key)
+        problem = ""
+        if isinstance(value, str) and value:
+            try:
+                value = json.loads(value)
+            except json.JSONDecodeError as error:
+                # Raised outside: the error holds the value.
+                problem = f"is not a JSON object (at character {error.pos}); give one, like {{...}}"
+        if not problem and value not in (None, "") and not isinstance(value, Mapping):
+            problem = f"is a {type(value).__name__}; give a JSON object"
+        if problem:
+            raise self.error(key, problem)
+        return {str(name): each for name, each in (value or {}).items()}
+
+    def texts(self, key: str) -> dict[str, str]:
+        """Return an object of texts; numbers and booleans become text, None is left out."""
+        given = self.mapping(key).items()
+        return {name: self._text(f"{key}.{name}", value) for name, value in given if value is not None}
+
+    def filled(self, value: Any) -> Any:
+        """Return a nested value with login and password where it asks for them: ``{login}`` and ``{password}``."""
+        if isinstance(value, str):
+            given = {"{login}": self.login, "{password}": self.password}
+            return _PLACEHOLDER.sub(lambda match: given[match[0]], value)
+        if isinstance(value, Mapping):
+            return {str(key): self.filled(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.filled(each) for each in value]
+        return value
+
+    def _text(self, key: str, value: Any) -> str:
+        if isinstance(value, bool):
+            return str(value).lower()
+        # A number in a connection's URI is one for Airflow 2 and the core, and text for the SDK.
+        if not isinstance(value, str | int | float):
+            raise self.error(key, f"is a {type(value).__name__}; give text")
+        return str(value)
+
+    def _path(self, key: str, text: str) -> str:
+        if text and not text.startswith("/"):
+            raise self.error(key, f"is {self._shown(key, text)}; give an absolute path")
+        return text
+
+    @staticmethod
+    def _shown(key: str, text: str) -> str:
+        return "set to what cannot be used" if is_secret_key(key) else repr(text)
+
+
+CONN_TYPE = "openlineage"
+MARQUEZ = "marquez"
+SCHEMES = ("http", "https")
+# RFC 9110, 5.1 and 5.5: what http.client refuses too, with an error that shows the value.
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"[^\r\n\0\u0100-\U0010ffff]*")
+# A surrogate: JSON can write it, and UTF-8 cannot.
+_HALF_OF_CHARACTER = re.compile(r"[\ud800-\udfff]")
+_WITH_LOGIN = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_DEFAULT_PORT = 9092
+# Not the last group of an IPv6 address.
+_PORT = re.compile(r":\d+$")
+# Several names of one property (librdkafka's CONFIGURATION.md); ours first.
+_ALIASES = {
+    "bootstrap.servers": ("metadata.broker.list",),
+    "sasl.mechanism": ("sasl.mechanisms",),
+    "message.timeout.ms": ("delivery.timeout.ms",),
+    "acks": ("request.required.acks",),
+    "compression.type": ("compression.codec",),
+}
+
+
+def transport_config(fields: ConnectionFields) -> dict[str, Any]:
+    """Return the configuration, with ``type``, as ``openlineage.client.transport`` takes it."""
+    fields.check_keys(OPENLINEAGE_KEYS)
+    if fields.extra.get("transport"):
+        return _whole(fields, "transport", fields.mapping("transport"))
+    match kind := fields.choice("kind", KINDS, "http"):
+        case "kafka":
+            return kafka_config(fields)
+        case "file":
+            return _file(fields)
+        case "console":
+            return {"type": "console"}
+        case "composite":
+            return _composite(fields)
+    # HTTP for whoever looks for the backend behind it.
+    return http_config(fields) | ({"backend": MARQUEZ} if kind == MARQUEZ else {})
+
+
+def namespace_of(fields: ConnectionFields) -> str | None:
+    """Return the OpenLineage namespace of the jobs for this backend; None for that of Airflow's provider."""
+    return fields.text("namespace") or None
+
+
+def members_of(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the members of a composite by name, each with its own configuration; a list's members have numbers.
+
+    Empty for other transports.
+    """
+    if config.get("type") != "composite":
+        return {}
+    members = config.get("transports") or {}
+    if isinstance(members, Mapping):
+        return {str(name): dict(member) for name, member in members.items()}
+    return {str(member.get("name", number)): dict(member) for number, member in enumerate(members, 1)}
+
+
+def _file(fields: ConnectionFields) -> dict[str, Any]:
+    path = fields.host
+    if not path.startswith("/") and "://" not in path:
+        raise fields.error(
+            "host", f"is {path!r}; for kind 'file' give the absolute path of the file that gets the events"
+        )
+    return {"type": "file", "log_file_path": path, "append": True}
+
+
+def _composite(fields: ConnectionFields) -> dict[str, Any]:
+    given = fields.mapping("transports")
+    if not given:
+        raise fields.error(
+            "transports", 'is missing; for kind \'composite\' give an object of transports by name: {"a": {"type": …}}'
+        )
+    if any("/" in name or not name for name in given):
+        raise fields.error("transports", "has a member whose name is empty or has a '/'; rename it")
+    members = {name: _whole(fields, f"transports.{name}", member) for name, member in given.items()}
+    return {"type": "composite", "transports": members}
+
+
+def _whole(fields: ConnectionFields, name: str, given: Any) -> dict[str, Any]:
+    """Return a configuration that the user wrote down whole; only login and password are put in."""
+    if not isinstance(given, Mapping) or not isinstance(given.get("type"), str) or not given["type"].strip():
+        raise fields.error(
+            name, 'has no \'type\'; give the configuration of a transport of openlineage-python: {"type": "http", …}'
+        )
+    if fields.password and "{password}" not in str(given) and name == "transport":
+        raise fields.error("password", "is not used by 'transport'; write {password} where it belongs, or remove it")
+    return dict(fields.filled(given))
+
+
+def http_config(fields: ConnectionFields) -> dict[str, Any]:
+    """Return ``{"type": "http", "url": …, "endpoint": …, …}``; a path of the host comes before the endpoint."""
+    url, path = _address(fields)
+    endpoint = fields.text("endpoint") or DEFAULT_ENDPOINT
+    if "://" in endpoint or "#" in endpoint:
+        raise fields.error("endpoint", f"is {endpoint!r}; give the path alone, like {DEFAULT_ENDPOINT!r}")
+    if path.endswith("/lineage"):
+        raise fields.error("host", "has the path that takes events; give that path in 'endpoint'")
+    endpoint = f"{path}/{endpoint.lstrip('/')}"
+    config = {"type": "http", "url": url, "endpoint": endpoint, **exchange_config(fields)}
+    if compression := fields.choice("compression", ("gzip", "none")).replace("none", ""):
+        config["compression"] = compression
+    return config
+
+
+def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
+    """Return time-out, TLS and credentials, as the configuration of an HTTP transport has them.
+
+    A login makes Basic; a password alone is an API key, which goes out as bearer token, or into a header.
+    """
+    verify, *files = fields.tls()
+    found: dict[str, Any] = {"timeout": fields.timeout_seconds, "verify": verify}
+    named = zip(("caCertPath", "clientCertPath", "clientKeyPath"), files, strict=True)
+    if given := {name: path for name, path in named if path}:
+        found["sslContext"] = given
+    texts = fields.texts("headers")
+    headers = {name: _carried(fields, f"headers.{name}", value) for name, value in fields.filled(texts).items()}
+    for name in headers:
+        if not _HEADER_NAME.fullmatch(name):
+            raise fields.error("headers", f"has {name!r}, which is not a header name")
+    is_password_alone = fields.password and not fields.login and "{password}" not in str(texts)
+    if (fields.login or is_password_alone) and "authorization" in map(str.lower, headers):
+        raise fields.error("headers", "has an Authorization beside the connection's password; keep one of the two")
+    if fields.login:
+        pair = f"{fields.login}:{fields.password}"
+        if _HALF_OF_CHARACTER.search(pair):
+            raise fields.error("login", "or its password has half of a character; enter both again")
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    elif is_password_alone:
+        # A key that was read from a file often ends in a newline, which no header can carry.
+        found["auth"] = {"type": "api_key", "apiKey": _carried(fields, "password", fields.password.strip())}
+    return found | ({"custom_headers": headers} if headers else {})
+
+
+def base_url_of(fields: ConnectionFields) -> str:
+    """Return the URL with its path and without a slash at its end."""
+    return "".join(_address(fields))
+
+
+def _address(fields: ConnectionFields) -> tuple[str, str]:
+    """Return the URL without its path, and the path without its last slash; it may be in host, schema and port."""
+    if not fields.host:
+        raise fields.error("host", "is empty; give the URL of the backend, like 'http://127.0.0.1:5000'")
+    schema = fields.schema.lower()
+    if schema not in ("", *SCHEMES):
+        raise fields.error("schema", f"is {fields.schema!r}; give 'http' or 'https'")
+    # An IPv6 address without brackets has several colons, and no slash.
+    is_bare = fields.host.count(":") > 1 and "[" not in fields.host and "/" not in fields.host
+    host = f"[{fields.host}]" if is_bare else fields.host
+    text = host if "://" in host else f"{schema or 'http'}://{host}"
+    try:
+        parts = urlsplit(text)
+        port, name = parts.port, parts.hostname
+    except ValueError:
+        parts, port, name = urlsplit(""), None, None
+    if parts.username is not None or parts.password is not None:
+        raise fields.error("host", "holds a login; give it in the fields login and password")
+    if parts.scheme not in SCHEMES or not name or parts.fragment or any(letter.isspace() for letter in text):
+        raise fields.error("host", f"is {fields.host!r}; give a URL like 'http://127.0.0.1:5000'")
+    if parts.query:
+        raise fields.error("host", "has a '?'; give the URL without it")
+    if schema and schema != parts.scheme:
+        raise fields.error("schema", f"is {fields.schema!r}; the host says another; give it once")
+    if fields.port and port not in (None, fields.port):
+        raise fields.error("port", f"is {fields.port}, and the host says {port}; give it once")
+    host = f"[{name}]" if ":" in name else name
+    port = port or fields.port
+    return f"{parts.scheme}://{host}" + (f":{port}" if port else ""), parts.path.rstrip("/")
+
+
+def _carried(fields: ConnectionFields, name: str, value: str) -> str:
+    if not _HEADER_VALUE.fullmatch(value):
+        raise fields.error(name, "has a line break or a letter that no HTTP header can carry; remove it")
+    return value
+
+
+def kafka_config(fields: ConnectionFields, *, default_topic: str = "") -> dict[str, Any]:
+    """Return ``{"type": "kafka", "topic": …, "config": {…}}``; what ``properties`` says wins over the other keys."""
+    topic = fields.text("topic") or default_topic
+    if not topic:
+        raise fields.error("topic", "is missing; give the Kafka topic that gets the events")
+    properties = fields.filled(fields.texts("properties"))
+    config = {
+        "bootstrap.servers": _brokers(fields, properties),
+        "message.timeout.ms": str(round(fields.timeout_seconds * 1000)),
+        "acks": fields.choice("acks", ACKS),
+        "compression.type": fields.choice("compression", _CODECS),
+        **_tls(fields),
+    }
+    config |= _security(fields, properties, has_tls=any("ssl." in key for key in (*config, *properties)))
+    overruled = {key for key, aliases in _ALIASES.items() if any(alias in properties for alias in aliases)}
+    config = {key: value for key, value in config.items() if value and key not in overruled} | properties
+    message_key = fields.text("message_key")
+    return {"type": "kafka", "topic": topic, **({"messageKey": message_key} if message_key else {}), "config": config}
+
+
+def _brokers(fields: ConnectionFields, properties: Mapping[str, str]) -> str:
+    if properties.get("bootstrap.servers") or properties.get("metadata.broker.list"):
+        return ""
+    brokers = [broker.strip() for broker in fields.host.split(",") if broker.strip()]
+    if not brokers:
+        raise fields.error("host", "is empty; give the Kafka brokers, like 'broker1:9092,broker2:9092'")
+    for broker in brokers:
+        address = broker.rpartition("://")[2]
+        if "@" in address or "/" in address or any(letter.isspace() for letter in address):
+            raise fields.error("host", f"is {fields.host!r}; give Kafka brokers, like 'broker1:9092,broker2:9092'")
+    return ",".join(
+        broker if _PORT.search(broker) else f"{broker}:{fields.port or _DEFAULT_PORT}" for broker in brokers
+    )
+
+
+def _tls(fields: ConnectionFields) -> dict[str, str]:
+    verify, authorities, certificate, key = fields.tls()
+    found = {
+        "enable.ssl.certificate.verification": "" if verify else "false",
+        "ssl.ca.location": authorities,
+        "ssl.certificate.location": certificate,
+        # One file may hold both.
+        "ssl.key.location": key or certificate,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _security(fields: ConnectionFields, properties: Mapping[str, str], *, has_tls: bool) -> dict[str, str]:
+    chosen = fields.choice("sasl_mechanism", [each.lower() for each in MECHANISMS]).upper()
+    mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or chosen
+    found = {"sasl.mechanism": mechanism}
+    if mechanism in _WITH_LOGIN and not properties.get("sasl.username"):
+        if not fields.login or not (fields.password or properties.get("sasl.password")):
+            raise fields.error("login", f"or the password is empty; {mechanism} needs both")
+        found |= {"sasl.username": fields.login, "sasl.password": fields.password}
+    elif fields.login and not mechanism:
+        raise fields.error("sasl_mechanism", f"is missing, and there is a login; give one of {', '.join(MECHANISMS)}")
+    if fields.schema.lower() not in ("", "ssl", "tls"):
+        raise fields.error("schema", f"is {fields.schema!r}; for kind 'kafka' give 'ssl' or nothing")
+    derived = ("sasl_" if mechanism else "") + ("ssl" if has_tls or fields.schema else "plaintext")
+    found["security.protocol"] = fields.choice("security_protocol", PROTOCOLS, derived)
+    return found
+
 
 # The type of a connection whose backend takes no events as they are, and of what it is sent by.
 _ATLAS = "atlas"
@@ -145,3 +519,69 @@ def _secrets(value: Any, *, is_private: bool) -> Iterator[str]:
         yield value
         # The login without the word before it.
         yield from (word for word in value.split()[1:] if len(word) >= _SHORTEST)
+
+
+BY_CONNECTION = "spark_lineage.deliver.connection_transport.ConnectionTransport"
+_PORTS = {"http": 80, "https": 443}
+
+
+def airflow_transport() -> Mapping[str, Any]:
+    """Return the configuration of the OpenLineage provider's transport; of one that names a connection, that of this.
+
+    Empty where there is none, and where the provider is disabled.
+    """
+    conn_id = airflow_connection()
+    return config_of(conn_id) if conn_id else configured_transport()
+
+
+def airflow_connection() -> str:
+    """Return the connection that all of Airflow's events go to; empty where the transport is another."""
+    config = configured_transport()
+    return str(config.get("conn_id") or "") if config.get("type") == BY_CONNECTION else ""
+
+
+def configured_transport() -> Mapping[str, Any]:
+    """Return its configuration as it is; empty where there is none, and where the provider is disabled."""
+    from airflow.providers.openlineage import conf
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+
+    if conf.is_disabled():
+        return {}
+    config = OpenLineageAdapter().get_openlineage_config()
+    if config:
+        return dict(config.get("transport") or {})
+    # What openlineage-python looks at by itself.
+    if url := os.environ.get("OPENLINEAGE_URL"):
+        return {"type": "http", "url": url, "endpoint": os.environ.get("OPENLINEAGE_ENDPOINT", DEFAULT_ENDPOINT)}
+    from openlineage.client import OpenLineageClient
+
+    found = OpenLineageClient().config.transport
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def all_of(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Return a transport and all that it holds (composite, transform)."""
+    yield config
+    inner = config.get("transports") or config.get("transport") or ()
+    if isinstance(inner, Mapping):
+        inner = [inner] if "type" in inner else list(inner.values())
+    for each in inner:
+        if isinstance(each, Mapping):
+            yield from all_of(each)
+
+
+def backends_of(config: Mapping[str, Any]) -> frozenset[str]:
+    """Return where a transport and those inside of it send to, without credentials; nothing for an unknown kind."""
+    found = set[str]()
+    for each in all_of(config):
+        match each.get("type"):
+            case "http" | "async_http":
+                url = urlsplit(urljoin(str(each.get("url", "")), str(each.get("endpoint", DEFAULT_ENDPOINT))))
+                with suppress(ValueError):
+                    found.add(f"{url.hostname}:{url.port or _PORTS.get(url.scheme)}{url.path}")
+            case "kafka":
+                servers = str((each.get("config") or {}).get("bootstrap.servers", "")).lower().split(",")
+                found |= {f"kafka://{server.strip()}/{each.get('topic')}" for server in servers if server.strip()}
+            case "file":
+                found.add(f"file:{Path(str(each.get('log_file_path', ''))).absolute()}")
+    return frozenset(found)

@@ -12,18 +12,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from spark_lineage.deliver.pauses import BACKEND
 from spark_lineage.deliver.sender import Later, Refused, Sender, sender_of
-from spark_lineage.deliver.spool import Entry, Outcome, Outgoing, Spool, SpoolError
+from spark_lineage.deliver.spool import BACKEND, Entry, Outcome, Outgoing, Spool, SpoolError
 from spark_lineage.launch.lock import release
 from spark_lineage.launch.log import Log
-from spark_lineage.secrets.registered_secrets import remember_texts
+from spark_lineage.secrets.redaction import remember_texts
 
 _log = Log(__name__)
 
@@ -208,30 +207,24 @@ def main(given: Mapping[str, Any]) -> None:
     remember_texts(given["secrets"])
     spool, lock = Spool(Path(given["directory"])), given["lock"]
     try:
-        sender = sender_of(config)
-        _send(spool, sender, lock)
-        sender.close()
+        with closing(sender_of(config)) as sender:
+            drain, last = Drain(spool, sender, lock, _reset_watchdog), time.monotonic()
+            while True:
+                before = drain.sent
+                drain.run()
+                if drain.sent > before:
+                    last = time.monotonic()
+                if time.monotonic() - last > _LINGER_SECONDS or not spool.has_turn(lock):
+                    # What was put before this is seen once more: its task has found the lock taken.
+                    release(lock)
+                    if not drain.is_due or (again := spool.take_turn()) is None:
+                        return
+                    drain, last = Drain(spool, sender, again, _reset_watchdog), time.monotonic()
+                    lock = again
+                time.sleep(_LOOK_SECONDS)
     except Exception as error:
         # Nobody sees what this process prints: `outbox list` shows it.
         spool.pauses.failed(BACKEND, f"nothing can be sent: {error or type(error).__name__}")
-
-
-def _send(spool: Spool, sender: Sender, lock: int) -> None:
-    drain = Drain(spool, sender, lock, _reset_watchdog)
-    last = time.monotonic()
-    while True:
-        before = drain.sent
-        drain.run()
-        if drain.sent > before:
-            last = time.monotonic()
-        if time.monotonic() - last > _LINGER_SECONDS or not spool.has_turn(lock):
-            # What was put before this is seen once more: its task has found the lock taken.
-            release(lock)
-            if not drain.is_due or (again := spool.take_turn()) is None:
-                return
-            drain, last = Drain(spool, sender, again, _reset_watchdog), time.monotonic()
-            lock = again
-        time.sleep(_LOOK_SECONDS)
 
 
 def _reset_watchdog() -> bool:

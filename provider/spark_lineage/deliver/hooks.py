@@ -9,9 +9,15 @@ from typing import Any
 
 from airflow.providers.common.compat.sdk import BaseHook
 
-from spark_lineage.deliver.connection_config import CONN_TYPE, ConnectionFields, namespace_of, transport_config
 from spark_lineage.deliver.connection_types import connection_types
-from spark_lineage.deliver.connections import connection_fields, mask_config
+from spark_lineage.deliver.connections import (
+    CONN_TYPE,
+    ConnectionFields,
+    connection_fields,
+    mask_config,
+    namespace_of,
+    transport_config,
+)
 from spark_lineage.deliver.probe import probe
 from spark_lineage.deliver.sender import Sender, sender_of
 from spark_lineage.launch.log import escaped

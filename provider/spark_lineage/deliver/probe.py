@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
 
-from spark_lineage.deliver.connection_config import members_of
+from spark_lineage.deliver.connections import members_of
 from spark_lineage.deliver.sender import sender_of
 
 

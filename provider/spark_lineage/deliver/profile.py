@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from openlineage.client.serde import Serde
 
-from spark_lineage.emit.facets import data_source
+from spark_lineage.emit.run_event import data_source
 
 # Of any other event Marquez believes the time, or, of an end, keeps the beginning.
 _RESTARTING = frozenset({"RUNNING", "OTHER"})

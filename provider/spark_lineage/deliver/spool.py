@@ -1,10 +1,11 @@
 """The spool: events that wait to be sent, one file each, as mail waits in a Maildir.
 
-Below the directory of one destination::
+An outbox is a directory for each user, with a spool for each destination, by its name. Below that of a spool::
 
     <stamp>-<run id>-<type>-<bytes>.json    waits; the order of the names is the order of sending
     dead/<the same name>, <the same name>.why    refused, with what the backend has answered
     runs/<run id> -> <type>,<stamp>,<START's eventTime>,<bytes>    what was put last of a run, as the text of a link
+    .later    how long nothing is sent to the backend, or of one run, in the time since the host was started
     .sender    locked by the one process that sends; holds the name of what it is sending
     .used    how many bytes there were when they were last counted
     .added    as many bytes as blocks of the disk were put since then
@@ -18,22 +19,26 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote
 
 import msgspec
+from msgspec import Struct
 
-from spark_lineage.deliver.pauses import BACKEND, Pauses
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import (
     APPENDING,
     FREE_BYTES,
+    RUN_EVENTS_FILE,
     NoRegularFileError,
     create_private,
     encoded,
@@ -42,11 +47,107 @@ from spark_lineage.launch.directory import (
     replace,
     write_new,
 )
-from spark_lineage.launch.lock import take
+from spark_lineage.launch.lock import appending, take
 from spark_lineage.secrets.redaction import redact, redact_event
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
+
+BACKEND = ""
+"""The key of the backend; all others are ids of runs."""
+_MINUTE = 60.0
+# Of a run whose event the backend answers with an error, while it takes others.
+_OF_RUN = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 60 * _MINUTE)
+_FIRST_SECONDS, _LONGEST_SECONDS = 2.0, 5 * _MINUTE
+# A backend that asks for a day does not get it.
+_LONGEST_OF_ALL = 60 * _MINUTE
+# A DAG file may seed that of Python, and then all workers come back at once.
+_chance = random.SystemRandom()
+
+
+class Pause(Struct, frozen=True):
+    """A pause that began at ``began`` (seconds since the start of the host) after so many failures in a row."""
+
+    failures: int
+    began: float
+    seconds: float
+    why: str
+
+    @property
+    def seconds_left(self) -> float:
+        """How long it lasts; 0 where the host was started anew, so that its clock is behind the beginning."""
+        passed = _now() - self.began
+        return max(0.0, min(self.seconds, _LONGEST_OF_ALL) - passed) if passed >= 0 else 0.0
+
+
+class Pauses:
+    """The pauses of one destination.
+
+    :param path: of the file, which is made when there is something to keep; one that cannot be read counts as empty
+    :param scale: by which all pauses of runs are multiplied
+    """
+
+    def __init__(self, path: Path, *, scale: float = 1.0) -> None:
+        self._path = path
+        self._scale = scale
+        self._pauses: dict[str, Pause] = {}
+        with suppress(OSError, msgspec.MsgspecError, RecursionError):
+            self._pauses = msgspec.json.decode(read_small(path), type=dict[str, Pause])
+
+    def seconds_left(self, key: str) -> float:
+        """Return how long nothing is sent; 0 where it may be."""
+        pause = self._pauses.get(key)
+        return pause.seconds_left if pause is not None else 0.0
+
+    def why(self, key: str) -> str:
+        """Return what the backend has answered; empty without a pause."""
+        pause = self._pauses.get(key)
+        return pause.why if pause is not None else ""
+
+    @property
+    def all(self) -> Mapping[str, Pause]:
+        """The pauses by their keys, those included that are over."""
+        return self._pauses
+
+    def failed(self, key: str, why: str, *, retry_after: float | None = None, took_seconds: float = 0.0) -> float:
+        """Begin a pause that is longer than the one before, and return its seconds.
+
+        :param retry_after: seconds that the backend asks for
+        :param took_seconds: how long the answer was awaited: a slow backend may have taken the event after all
+        """
+        failures = (self._pauses[key].failures if key in self._pauses else 0) + 1
+        if key == BACKEND:
+            longest = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2.0 ** min(failures - 1, 16))
+            seconds = _chance.uniform(longest / 2, longest)
+        else:
+            seconds = _OF_RUN[min(failures, len(_OF_RUN)) - 1] * self._scale
+        seconds = min(max(seconds, took_seconds, retry_after or 0.0), _LONGEST_OF_ALL)
+        self._pauses[key] = Pause(failures, _now(), seconds, redact(why))
+        self._save()
+        return seconds
+
+    def taken(self, run_id: str) -> None:
+        """Learn that the backend has taken an event of a run; after an outage all runs may go on."""
+        ended = [*self._pauses] if BACKEND in self._pauses else [run_id] if run_id in self._pauses else []
+        for key in ended:
+            del self._pauses[key]
+        if ended:
+            self._save()
+
+    def end(self) -> None:
+        """End all pauses: a user says that the backend was mended."""
+        self._pauses.clear()
+        self._save()
+
+    def _save(self) -> None:
+        # What cannot be kept is tried again sooner than it should be.
+        with suppress(OSError):
+            replace(self._path, msgspec.json.encode(self._pauses), 0o600)
+
+
+def _now() -> float:
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
 
 TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 _TYPES = TERMINAL | {"START", "RUNNING", "OTHER"}
@@ -616,3 +717,128 @@ def _sync(place: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+@LINEAGE_FILES.bounded
+def append_event(directory: Path, content: bytes) -> None:
+    """Keep the JSON of an event in the directory of its launch: whole and on disk when this returns, or not at all.
+
+    Nothing is kept where there is no such directory.
+    """
+    if directory.is_dir():
+        with appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW) as append_line:
+            append_line(content)
+
+
+@LINEAGE_FILES.bounded
+def append_end(directory: Path, end: Outgoing) -> Outgoing:
+    """Keep the end of a run, unless there is one already; return the one that is kept, or this one."""
+    if directory.is_dir():
+        with appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW) as append_line:
+            if (kept := kept_end(directory, end.run_id)) is not None:
+                return kept
+            append_line(end.body)
+    return end
+
+
+@LINEAGE_FILES.bounded
+def kept_end(directory: Path, run_id: str) -> Outgoing | None:
+    """Return the end of a run that is kept in the directory of its launch, None where there is none."""
+    with suppress(FileNotFoundError), (directory / RUN_EVENTS_FILE).open("rb") as lines:
+        for line in lines:
+            # A line may be torn.
+            with suppress(SpoolError):
+                event = Outgoing.of(line.strip())
+                if event.run_id == run_id and event.event_type in TERMINAL:
+                    return event
+    return None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What is there for one destination; ``answer`` says why, where it cannot be read.
+
+    ``oldest_at`` is when the oldest that waits was put, in seconds since the epoch; 0 where nothing waits. Nothing is
+    sent for ``paused_seconds``, and of ``paused_runs`` runs not yet, because of ``answer``.
+    """
+
+    destination: str
+    waiting: int = 0
+    dead: int = 0
+    bytes: int = 0
+    oldest_at: float = 0.0
+    paused_seconds: float = 0.0
+    paused_runs: int = 0
+    answer: str = ""
+
+
+class Outbox:
+    """All spools of one user, below a directory of its own; nothing is made before it is needed.
+
+    Every method raises ``SpoolError`` where a directory cannot be used.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def spool(self, destination: str) -> Spool:
+        """Return the spool of a destination."""
+        return Spool(self.directory / encoded(destination))
+
+    def put(self, spool: Spool, event: Outgoing) -> str | None:
+        """Keep an event as its spool does; where the directory above is missing, it is made.
+
+        Each user can make its own in that (``run_as_user`` of a task).
+        """
+        shared = self.directory.parent
+        with suppress(OSError):
+            if not shared.exists():
+                shared.parent.mkdir(parents=True, exist_ok=True)
+                shared.mkdir()
+                # Not by the mode of mkdir, of which the umask takes its part.
+                shared.chmod(0o1777)
+        return spool.put(event)
+
+    def others(self) -> Sequence[Path]:
+        """Return the directories of other users."""
+        with suppress(OSError):
+            found = self.directory.parent.iterdir()
+            return sorted(each for each in found if each.name.isdecimal() and each.name != self.directory.name)
+        return ()
+
+    def spools(self) -> Mapping[str, Spool]:
+        """Return the spools that are there, by destination, sorted."""
+        try:
+            found = sorted(path for path in self.directory.iterdir() if path.is_dir())
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise SpoolError(f"the outbox in {self.directory} cannot be read: {error.strerror}") from error
+        return {unquote(path.name): Spool(path) for path in found}
+
+    def destinations(self) -> Sequence[Waiting]:
+        """Return what is there for each destination for which something waits, or was refused."""
+        found = (_summary(destination, spool) for destination, spool in self.spools().items())
+        return [each for each in found if each.waiting or each.dead or each.answer]
+
+
+def _summary(destination: str, spool: Spool) -> Waiting:
+    try:
+        return _summed(destination, spool)
+    except SpoolError as error:
+        return Waiting(destination, answer=str(error))
+
+
+def _summed(destination: str, spool: Spool) -> Waiting:
+    waiting, dead, pauses = spool.waiting(), spool.dead(), spool.pauses
+    paused = {entry.run_id for entry in waiting if pauses.seconds_left(entry.run_id)}
+    return Waiting(
+        destination,
+        len(waiting),
+        len(dead),
+        sum(entry.size for entry in (*waiting, *dead)),
+        waiting[0].put_at.timestamp() if waiting else 0.0,
+        pauses.seconds_left(BACKEND),
+        len(paused),
+        next(filter(None, map(pauses.why, (BACKEND, *sorted(paused)))), ""),
+    )

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.deliver import courier
-from spark_lineage.deliver.connections import destinations_of, for_courier, profile_of
-from spark_lineage.deliver.outbox import Outbox, drain
+from spark_lineage.deliver.connections import airflow_transport, backends_of, destinations_of, for_courier, profile_of
+from spark_lineage.deliver.outbox import drain
 from spark_lineage.deliver.profile import Profile
-from spark_lineage.deliver.provider_transport import backends_of, provider_backends
 from spark_lineage.deliver.sender import sender_of
-from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
+from spark_lineage.deliver.spool import Outbox, Outgoing, Spool, SpoolError
+from spark_lineage.emit.task_event import is_active
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, OUTBOX_FILES, BoundedRun, Deadline
 from spark_lineage.launch.directory import encoded
 from spark_lineage.settings.places import outbox_directory
@@ -73,7 +73,9 @@ class ConnectionSender:
         for conn_id in tuple(self._unread):
             with self._guard(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
                 configs = destinations_of(conn_id)
-                others = frozenset() if self._is_for_provider else provider_backends()
+                others = frozenset[str]()
+                if not self._is_for_provider and is_active():
+                    others = backends_of(airflow_transport())
                 before = self._known.pop(conn_id, None) or _Destination(self._outbox.spool(conn_id))
                 for name, config in configs.items():
                     if backends_of(config) & others:
@@ -105,16 +107,12 @@ class ConnectionSender:
                 if each.profile not in made:
                     made[each.profile] = Outgoing.of(each.profile.encoded(event.body))
                 try:
-                    if kept := OUTBOX_FILES.use(partial(self._keep, each.spool, made[each.profile])):
+                    if kept := OUTBOX_FILES.use(partial(self._outbox.put, each.spool, made[each.profile])):
                         each.names.append(kept)
                     continue
                 except (SpoolError, TimeoutError) as error:
                     problem = str(error)
                 self._send_unkept(each, made[each.profile], problem, min(self._seconds_left, at_most_seconds))
-
-    def _keep(self, spool: Spool, event: Outgoing) -> str | None:
-        self._outbox.make()
-        return spool.put(event)
 
     def _send_unkept(self, destination: _Destination, event: Outgoing, problem: str, seconds: float) -> None:
         """Send an event that cannot be kept, after those of its run: better once, without a second try, than never."""
@@ -160,17 +158,12 @@ class ConnectionSender:
     def _call_all(self, deadline: Deadline) -> None:
         for name, each in list(self._known.items()):
             with self._guard(f"Events for {name} stay in the outbox", can_fail=False):
-                self._call(each, deadline)
-
-    def _call(self, destination: _Destination, deadline: Deadline) -> None:
-        if not destination.config or not destination.names:
-            return
-        if not OUTBOX_FILES.use(lambda: courier.call(destination.spool, destination.config, destination.secrets)):
-            # No process may be started here: the same in a thread, as long as the task waits.
-            BoundedRun(
-                lambda: drain(destination.spool, sender_of(destination.config), deadline, is_wanted=False),
-                "spark-lineage-courier",
-            )
+                if not each.config or not each.names:
+                    continue
+                if not OUTBOX_FILES.use(partial(courier.call, each.spool, each.config, each.secrets)):
+                    # No process may be started here: the same in a thread, as long as the task waits.
+                    sending = partial(drain, each.spool, sender_of(each.config), deadline, is_wanted=False)
+                    BoundedRun(sending, "spark-lineage-courier")
 
     def _outcomes(self, destination: _Destination, deadline: Deadline) -> Iterable[str]:
         seconds, found = deadline.seconds_left, list[str]()

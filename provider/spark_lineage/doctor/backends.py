@@ -7,15 +7,16 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
-from spark_lineage.deliver.connections import MissingConnectionError, config_of
-from spark_lineage.deliver.probe import probe
-from spark_lineage.deliver.provider_transport import (
+from spark_lineage.deliver.connections import (
     BY_CONNECTION,
+    MissingConnectionError,
     airflow_connection,
     airflow_transport,
     all_of,
     backends_of,
+    config_of,
 )
+from spark_lineage.deliver.probe import probe
 from spark_lineage.doctor.setup import Finding, Setup, make_connection, ok, problem, warning
 from spark_lineage.launch.log import error_text
 from spark_lineage.settings import SettingError

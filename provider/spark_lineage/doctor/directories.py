@@ -11,8 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from spark_lineage.deliver.outbox import Outbox
-from spark_lineage.deliver.spool import MAX_BYTES
+from spark_lineage.deliver.spool import MAX_BYTES, Outbox
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.launch.directory import check_root
 from spark_lineage.launch.file_system import file_system_of, is_network

@@ -17,9 +17,9 @@ from openlineage.client.generated.ownership_job import Owner, OwnershipJobFacet
 from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 from openlineage.client.uuid import generate_static_uuid
 
-from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.redacted_lineage import redact_lineage
 from spark_lineage.emit.run_event import (
+    PRODUCER,
     event_time,
     input_datasets,
     job_facets,

@@ -22,16 +22,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from spark_lineage.emit.facets import (
+from spark_lineage.emit.run_event import (
     CATALOG_CHANGES_KEY,
     HIERARCHY_KEY,
     LINEAGE_KEY,
     REDUCED_KEY,
     VERSIONS_KEY,
     facet,
+    run_event,
+    to_json,
+    to_text,
     value_of,
 )
-from spark_lineage.emit.run_event import run_event, to_json, to_text
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.merge.event import READ
 

@@ -1,28 +1,44 @@
-"""The events of a task's run that we make ourselves, with the facets that the OpenLineage provider adds to its own."""
+"""The events of a task's run that we make ourselves, as Airflow's OpenLineage provider makes its own.
+
+Besides: whether that provider is on, which events it allows, its transport, and what it overwrites. It has an API for
+these from 2.16 on, and the emission policy from 2.19; here only what older ones also have is used.
+"""
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from urllib.parse import quote
 
 from msgspec import Struct
 from openlineage.client.generated.source_code_location_job import SourceCodeLocationJobFacet
 
-from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
-from spark_lineage.emit.openlineage_provider import as_meant
 from spark_lineage.emit.redacted_lineage import redact_lineage
-from spark_lineage.emit.run_event import collection_facet, input_datasets, job_facets, output_datasets, run_facets
+from spark_lineage.emit.run_event import (
+    JOB_KEY,
+    PRODUCER,
+    STATUS_KEY,
+    SparkJobFacet,
+    collection_facet,
+    input_datasets,
+    job_facets,
+    output_datasets,
+    run_facets,
+)
+from spark_lineage.emit.run_event import value_of as value_of  # noqa: PLC0414 - deliver has it from here
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, cut, reduction_text
+from spark_lineage.launch.launch import indexed
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.client import Event
     from openlineage.client.event_v2 import RunEvent
 
     from spark_lineage.launch.bounded_run import Deadline
@@ -209,10 +225,10 @@ def task_event(
         names |= described(airflow)
     with guard("The event names no DAG run as its parent"):
         names["run_facets"] |= _parent(airflow)
-    with guard("The event is without Airflow's own facets"):
-        names["run_facets"] |= _airflow_facets(airflow, own_run_id)
-    now = datetime.now(UTC).isoformat()
     began = _text(getattr(instance, "start_date", None))
+    with guard("The event is without Airflow's own facets"):
+        names["run_facets"] |= _airflow_facets(airflow, own_run_id, began)
+    now = datetime.now(UTC).isoformat()
     if event_type in ("START", "RUNNING"):
         event = Unsent().start_task(**names, event_time=(event_type == "START" and began) or now)
     elif event_type == "COMPLETE":
@@ -284,7 +300,7 @@ def _parent(airflow: AirflowTry) -> dict[str, Any]:
     return facet
 
 
-def _airflow_facets(airflow: AirflowTry, run_id: str) -> dict[str, Any]:
+def _airflow_facets(airflow: AirflowTry, run_id: str, began: str | None) -> dict[str, Any]:
     from airflow.providers.openlineage.utils.utils import get_airflow_mapped_task_facet, get_airflow_run_facet
 
     facets: dict[str, Any] = get_airflow_mapped_task_facet(airflow.task_instance)
@@ -292,10 +308,102 @@ def _airflow_facets(airflow: AirflowTry, run_id: str) -> dict[str, Any]:
         facets |= get_airflow_run_facet(airflow.dag_run, airflow.dag, airflow.task_instance, airflow.task, run_id)
         facets["airflow"].dagRun = dag_run_facet(facets["airflow"].dagRun, airflow.date)
         # Marquez takes the time of a RUNNING event for the beginning (``Profile``).
-        began = {"start_date": _text(getattr(airflow.task_instance, "start_date", None))}
-        facets["airflow"].taskInstance = {**facets["airflow"].taskInstance, **began}
+        facets["airflow"].taskInstance = {**facets["airflow"].taskInstance, "start_date": began}
     return facets
 
 
 def _text(moment: Any) -> str | None:
     return moment.isoformat() if isinstance(moment, datetime) else moment
+
+
+class Emission(NamedTuple):
+    """What the provider emits of a task: any event at all, and its lineage in it."""
+
+    is_sent: bool
+    has_lineage: bool
+
+
+def is_active() -> bool:
+    """Whether the provider sends anything."""
+    from airflow.providers.openlineage import conf
+    from airflow.providers.openlineage.plugins.listener import get_openlineage_listener
+
+    return not conf.is_disabled() and get_openlineage_listener() is not None
+
+
+def transport_text() -> str:
+    """Return what the provider sends by: a connection, or a kind of transport; empty where it sends nothing."""
+    if not is_active():
+        return ""
+    from airflow.providers.openlineage import conf
+
+    transport = conf.transport()
+    if "conn_id" in transport:
+        return f"the connection {transport['conn_id']}"
+    return f"the transport {transport['type']}" if "type" in transport else "its own configuration"
+
+
+def send(event: RunEvent) -> bool:
+    """Send an event over the provider's transport; False where that is switched off."""
+    if not is_active():
+        return False
+    from airflow.providers.openlineage.plugins.listener import get_openlineage_listener
+
+    get_openlineage_listener().adapter.emit(event)
+    return True
+
+
+def emission(task: Any, dag_id: str, task_id: str) -> Emission:
+    """Return what the provider's configuration, and the task's own, say of a task."""
+    try:
+        from airflow.providers.openlineage.utils.emission_policy import resolve_task_emission_policy
+    except ImportError:
+        return _older_emission(task)
+    policy = resolve_task_emission_policy(task, dag_id, task_id)
+    return Emission(policy.emit, policy.extract_operator_metadata)
+
+
+def _older_emission(task: Any) -> Emission:
+    """Decide as the listener of a provider without emission policy does."""
+    from airflow.providers.openlineage import conf
+    from airflow.providers.openlineage.utils.selective_enable import is_task_lineage_enabled
+    from airflow.providers.openlineage.utils.utils import is_operator_disabled
+
+    is_wanted = not conf.selective_enable() or is_task_lineage_enabled(task)
+    return Emission(is_wanted and not is_operator_disabled(task), has_lineage=True)
+
+
+def as_meant(event: Event) -> Event:
+    """Return an event as our operator means it; any other event as it is.
+
+    The provider (2.20) says BATCH of every job, puts the tags of the DAG in the place of the task's, and says FAIL of a
+    task that was killed. The facets ``sparkLineage_job`` and ``sparkLineage_status`` say what is right.
+    """
+    from openlineage.client.event_v2 import RunEvent
+    from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
+
+    if not isinstance(event, RunEvent):
+        return event
+    ours = (event.job.facets or {}).get(JOB_KEY)
+    is_fail = event.eventType is not None and event.eventType.value == "FAIL"
+    is_killed = is_fail and value_of((event.run.facets or {}).get(STATUS_KEY), "state") == "ABORT"
+    if not is_killed and not isinstance(ours, SparkJobFacet):
+        return event
+    meant = copy.copy(event)
+    if is_killed:
+        meant.eventType = type(event.eventType)("ABORT")  # type: ignore[misc]
+    if isinstance(ours, SparkJobFacet):
+        facets: dict[str, Any] = {key: each for key, each in (event.job.facets or {}).items() if key != JOB_KEY}
+        if (job_type := facets.get("jobType")) is not None:
+            facets["jobType"] = copy.copy(job_type)
+            facets["jobType"].processingType = ours.processingType
+        if ours.tags:
+            others = [one for one in getattr(facets.get("tags"), "tags", None) or () if one.key not in ours.tags]
+            own = [TagsJobFacetFields(key=key, value=text or key, source="USER") for key, text in ours.tags.items()]
+            facets["tags"] = TagsJobFacet(tags=[*others, *own], producer=PRODUCER)
+        meant.job = copy.copy(event.job)
+        meant.job.facets = facets
+        if ours.isMapIndexInName:
+            index = value_of(value_of((event.run.facets or {}).get("airflow"), "taskInstance"), "map_index")
+            meant.job.name = indexed(event.job.name, index)
+    return meant

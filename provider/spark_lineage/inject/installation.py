@@ -51,15 +51,19 @@ def find_installation(spark_binary: str, env: Mapping[str, str]) -> SparkInstall
         if not (home / "jars").is_dir():
             text = f"SPARK_HOME is {home}, which has no folder 'jars'. Correct it, or unset it."
             raise InstallationNotFoundError(text)
-        return _describe(home)
-    places = list(_places(spark_binary, env))
-    for place in places:
-        if isinstance(place, Path) and (place / "jars").is_dir():
-            return _describe(place)
-    raise InstallationNotFoundError(
-        f"No Spark installation found for {spark_binary!r}. SPARK_HOME is not set; looked at: "
-        f"{'; '.join(map(str, places))}. {_REMEDY}"
-    )
+    else:
+        places = list(_places(spark_binary, env))
+        found = next((place for place in places if isinstance(place, Path) and (place / "jars").is_dir()), None)
+        if not isinstance(found, Path):
+            raise InstallationNotFoundError(
+                f"No Spark installation found for {spark_binary!r}. SPARK_HOME is not set; looked at: "
+                f"{'; '.join(map(str, places))}. {_REMEDY}"
+            )
+        home = found
+    for jar in (home / "jars").iterdir():
+        if core := _CORE_JAR.fullmatch(jar.name):
+            return SparkInstallation(home, core["spark"], core["scala"])
+    raise InstallationNotFoundError(f"{home / 'jars'} holds no spark-core_*.jar, so it is not a Spark. {_REMEDY}")
 
 
 def _places(spark_binary: str, env: Mapping[str, str]) -> Iterator[Path | str]:
@@ -87,13 +91,6 @@ def pyspark_of_this_interpreter() -> Path | None:
         return None
     locations = spec.submodule_search_locations if spec else None
     return Path(next(iter(locations))) if locations else None
-
-
-def _describe(home: Path) -> SparkInstallation:
-    for jar in (home / "jars").iterdir():
-        if core := _CORE_JAR.fullmatch(jar.name):
-            return SparkInstallation(home, core["spark"], core["scala"])
-    raise InstallationNotFoundError(f"{home / 'jars'} holds no spark-core_*.jar, so it is not a Spark. {_REMEDY}")
 
 
 class PropertiesFileError(Exception):

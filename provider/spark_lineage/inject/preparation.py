@@ -149,7 +149,14 @@ def prepare(
     if not listeners and deploy_mode == "cluster" and submitter.master.startswith("yarn"):
         listeners = _in_yarn_jars(found.properties.get(_YARN_JARS, ""))
     if not listeners:
-        jar = _jar(settings, submitter, found.properties)
+        jar = resolve_jar(
+            settings.openlineage_jar or DEFAULT_JAR,
+            installation=submitter.installation,
+            cache_dir=jar_cache(submitter.env),
+            repositories=[*submitter.repositories, *split(found.properties.get(_REPOSITORIES, ""))],
+            default_repository=submitter.env.get("DEFAULT_ARTIFACT_REPOSITORY"),
+            timeout_seconds=None if settings.evidence == "auto" else settings.jar_seconds,
+        )
         if deploy_mode == "cluster":
             _check_reach(jar, settings.openlineage_jar, submitter.master, found.properties)
         listeners = [jar]
@@ -176,17 +183,6 @@ def _in_yarn_jars(jars: str) -> list[str]:
     names = [(name, Path(urlsplit(name).path)) for name in split(jars)]
     local = [str(each) for name, path in names if name.startswith("local:") for each in path.parent.glob(path.name)]
     return [name for name in (*(name for name, _ in names), *local) if is_listener(name) and not name.endswith("*")]
-
-
-def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]) -> str:
-    return resolve_jar(
-        settings.openlineage_jar or DEFAULT_JAR,
-        installation=submitter.installation,
-        cache_dir=jar_cache(submitter.env),
-        repositories=[*submitter.repositories, *split(properties.get(_REPOSITORIES, ""))],
-        default_repository=submitter.env.get("DEFAULT_ARTIFACT_REPOSITORY"),
-        timeout_seconds=None if settings.evidence == "auto" else settings.jar_seconds,
-    )
 
 
 def _check_reach(jar: str, spec: str, master: str, properties: Mapping[str, str]) -> None:

@@ -14,13 +14,19 @@ from msgspec import structs
 from openlineage.client.event_v2 import RunState
 
 from spark_lineage.adapters.adapter import service_end
-from spark_lineage.deliver import kept_events
-from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.spool import Outgoing, append_end, kept_end
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.child_events import going_on_event
-from spark_lineage.emit.openlineage_provider import emission, send
-from spark_lineage.emit.task_event import AirflowTry, JobDetails, job_texts, operator_lineage, task_event
+from spark_lineage.emit.task_event import (
+    AirflowTry,
+    JobDetails,
+    emission,
+    job_texts,
+    operator_lineage,
+    send,
+    task_event,
+)
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.launch import TaskKey
 from spark_lineage.launch.log import Guard, Log, log_lineage, log_status
@@ -122,11 +128,11 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     directory = Path(launch.directory)
     end = made = None
     with guard("What the task may have said of its end is not known"):
-        end = kept_events.end_of(directory, launch.run_id)
+        end = kept_end(directory, launch.run_id)
     if end is None:
         end = made = _made_now(lost, recovered, settings, airflow, has_lineage=wanted.has_lineage)
         with guard("The event cannot be sent again later"):
-            end = kept_events.append_end(directory, end)
+            end = append_end(directory, end)
     event = restore(end.body)
     event_type = event.eventType.value if event.eventType is not None else lineage.state
     if end != made and event.eventType is RunState.ABORT:

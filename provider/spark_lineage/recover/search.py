@@ -14,9 +14,10 @@ from typing import Any, cast
 
 from msgspec import Struct, structs
 
-from spark_lineage.deliver.outbox import Outbox, default_directory, flush
-from spark_lineage.deliver.provider_transport import airflow_connection
-from spark_lineage.emit.openlineage_provider import is_active
+from spark_lineage.deliver.connections import airflow_connection
+from spark_lineage.deliver.outbox import default_directory, flush
+from spark_lineage.deliver.spool import Outbox
+from spark_lineage.emit.task_event import is_active
 from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
 from spark_lineage.launch.launch import Launch, TaskKey, launches_below
 from spark_lineage.launch.stores import LaunchStore, ServerStore, is_same_try, stored_launches, stored_tasks

@@ -11,7 +11,7 @@ from typing import Any
 
 from spark_lineage.launch.log import Log
 from spark_lineage.naming.options import DEFAULT_NAMING, Naming, naming_from
-from spark_lineage.secrets.registered_secrets import use_patterns
+from spark_lineage.secrets.redaction import use_patterns
 from spark_lineage.settings import SECTION, SettingError, Settings
 
 # Whoever edits connections needs no other rights, and what these name is run, or written to.
@@ -45,7 +45,11 @@ class Places:
             connection = BaseHook.get_connection(conn_id)
         except AirflowException:
             return cls(arguments)
-        extra, master, ignored = connection.extra_dejson, _master(connection), ()
+        extra, ignored, host = connection.extra_dejson, (), connection.host or ""
+        # As the Spark provider reads it. From a URI, the scheme is the type of the connection.
+        is_whole = connection.conn_type == "spark" and host and ("://" in host or not connection.port)
+        master = host if is_whole else f"{connection.conn_type}://{host}"
+        master = f"{master}:{connection.port}" if connection.port else master
         if not conf.getboolean(SECTION, "extra_names_code", fallback=True):
             ignored = tuple(key for key in extra if key.lower() in _CODE)
             extra = {key: value for key, value in extra.items() if key not in ignored}
@@ -120,15 +124,6 @@ class TaskSettings:
     def _setting(self, name: str) -> Any:
         (one,) = Settings.each(self.places.arguments, self.places.extra, option, only=name)
         return one.value
-
-
-def _master(connection: Any) -> str:
-    """Return the master as the Spark provider reads it from a connection."""
-    host, port = connection.host or "", connection.port
-    is_whole = connection.conn_type == "spark" and host and ("://" in host or not port)
-    # From a URI, the scheme is the type of the connection.
-    master = host if is_whole else f"{connection.conn_type}://{host}"
-    return f"{master}:{port}" if port else master
 
 
 def section_settings(logger: Log) -> Settings:

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from spark_lineage.settings.values import SettingError
+from spark_lineage.settings import SettingError
 
 _STOCK = "airflow.providers.apache.spark.operators.spark_submit"
 _KINDS = ("user", "owner", "tag")

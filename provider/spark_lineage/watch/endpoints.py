@@ -21,7 +21,7 @@ import httpx
 from spark_lineage.http_client import ANSWER_SECONDS, Access, AsyncHttpClient, HttpClient, origin_of
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
-from spark_lineage.settings.values import SettingError, boolean, number, one_of
+from spark_lineage.settings import SettingError, boolean, number, one_of
 
 if TYPE_CHECKING:
     from spark_lineage.settings.places import Places

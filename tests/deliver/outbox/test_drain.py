@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from spark_lineage.deliver.courier import Drain
-from spark_lineage.deliver.outbox import Delivered, Outbox, drain
-from spark_lineage.deliver.pauses import BACKEND, Pauses
+from spark_lineage.deliver.outbox import Delivered, drain
 from spark_lineage.deliver.sender import Sender, sender_of
-from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
+from spark_lineage.deliver.spool import BACKEND, Outbox, Outgoing, Pauses, Spool, SpoolError
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.lock import release
 
@@ -176,7 +175,7 @@ def test_run_after_an_outage_keeps_the_order_of_a_run_whose_event_fails(
     spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The event of another run, which is taken after it, ends all pauses."""
-    monkeypatch.setattr("spark_lineage.deliver.pauses._FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("spark_lineage.deliver.spool._FIRST_SECONDS", 0.0)
     put(spool, event(0, "START"), event(1, "START"), event(0, "COMPLETE", 1))
     backend.answer = lambda _: (503, {}, "closed")
     run(spool, backend)

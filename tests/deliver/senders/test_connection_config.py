@@ -9,7 +9,7 @@ import pytest
 from airflow.models.connection import Connection as CoreConnection
 from airflow.sdk import Connection as SdkConnection
 
-from spark_lineage.deliver.connection_config import ConnectionFields, members_of, namespace_of, transport_config
+from spark_lineage.deliver.connections import ConnectionFields, members_of, namespace_of, transport_config
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lineage_backends.http_backend import openlineage_backend
 
-from spark_lineage.deliver.connection_config import MARQUEZ, ConnectionFields, transport_config
+from spark_lineage.deliver.connections import MARQUEZ, ConnectionFields, transport_config
 from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.sender import sender_of
 from spark_lineage.deliver.spool import Outgoing

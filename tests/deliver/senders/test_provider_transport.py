@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.provider_transport import backends_of
+from spark_lineage.deliver.connections import backends_of
 
 MARQUEZ = {"type": "http", "url": "http://marquez:5000"}
 
