@@ -5,6 +5,7 @@ The adapter of an operator is found by the stock operator that it derives from, 
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -207,7 +208,11 @@ def remote_submitter(master: str) -> Submitter:
     """
     from spark_lineage.inject.preparation import Submitter
 
-    return Submitter(master, "spark-submit", {}, properties_file=None, repositories=[], deploy_mode=lambda _: "cluster")
+    # The spark-defaults.conf of this machine is not that of the service.
+    env = {"SPARK_CONF_DIR": os.devnull}
+    return Submitter(
+        master, "spark-submit", env, properties_file=None, repositories=[], deploy_mode=lambda _: "cluster"
+    )
 
 
 def attach(operator: Any, hook: Any, task: AdaptedTask) -> OperatorAdapter:

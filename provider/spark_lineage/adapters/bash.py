@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, local_submitter
-from spark_lineage.inject.task_injection import program_says
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.inject.task_injection import program_says
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
 
