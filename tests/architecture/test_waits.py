@@ -72,6 +72,7 @@ FILES = {
     "spark_lineage.adapters.submission_digest": "its digest is called by `task_events` alone, which is bounded",
     "spark_lineage.watch.endpoints": "what Kubernetes mounts, and files that the connection names",
     "spark_lineage.http_client": "a folder of certificates, once for each server",
+    "spark_lineage.recover.closing": "a process of its own, which has a minute for each end",
     "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",
     "spark_lineage.listeners.ndjson_listener": "the listener's own thread",
 }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.cli import main
-from spark_lineage.deliver.spool import append
+from spark_lineage.deliver.spool import append_event
 
 if TYPE_CHECKING:
     from warm_python import WarmPython
@@ -109,7 +109,7 @@ def lineage_dir(tmp_path: Path) -> Path:
     """Three launches, of which one is there twice, and one that is raw."""
     for place, day in (("c", 3), ("a", 1), ("b", 2), ("b", 2)):
         (tmp_path / "lineage" / place).mkdir(parents=True, exist_ok=True)
-        append(tmp_path / "lineage" / place, json.dumps(event(day)).encode())
+        append_event(tmp_path / "lineage" / place, json.dumps(event(day)).encode())
     (tmp_path / "lineage" / "a" / "openlineage-events.ndjson").write_bytes(RAW.read_bytes())
     return tmp_path / "lineage"
 
@@ -128,7 +128,7 @@ def test_what_is_not_taken_is_named_and_counted(
     home: Path, backend: Backend, lineage_dir: Path, replay: Replay
 ) -> None:
     (lineage_dir / "d").mkdir(parents=True, exist_ok=True)
-    append(lineage_dir / "d", json.dumps(event(2, "refused")).encode())
+    append_event(lineage_dir / "d", json.dumps(event(2, "refused")).encode())
     env = env_of(home, backend, extra={"namespace": "prod"})
     done = replay(env, lineage_dir, "--conn-id", "marquez", "--conn-id", "away", "--rate", 1000)
     assert done.returncode == 1
@@ -222,7 +222,7 @@ def test_a_connection_that_does_not_fit_sends_nothing(
 
 def test_a_dry_run_lists_what_would_be_sent(lineage_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (lineage_dir / "d").mkdir(parents=True, exist_ok=True)
-    append(lineage_dir / "d", json.dumps(event(2, "x?password=hunter2\ty")).encode())
+    append_event(lineage_dir / "d", json.dumps(event(2, "x?password=hunter2\ty")).encode())
     assert main(["replay", str(lineage_dir), "--dry-run", "--since", "2026-01-02"]) == 0
     captured = capsys.readouterr()
     assert captured.out.splitlines() == [

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from spark_lineage.deliver.spool import Outgoing, append, append_end, end_of
+from spark_lineage.deliver.spool import Outgoing, append_end, append_event, kept_end
 from spark_lineage.launch.directory import RUN_EVENTS_FILE
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.replay.merged_events import KeptEventsError, digest_of, events_in
@@ -49,7 +49,7 @@ def test_events_are_read_as_they_were_kept(tmp_path: Path) -> None:
     kept = [event(3), event(1), event(2, eventType=None, name="é")]
     for each in kept:
         (tmp_path / "launch").mkdir(parents=True, exist_ok=True)
-        append(tmp_path / "launch", each)
+        append_event(tmp_path / "launch", each)
     found = list(events_in([str(tmp_path)]))
     assert [each.content for each in found] == kept
     assert [each.event_type for each in found] == ["COMPLETE", "COMPLETE", None]
@@ -61,22 +61,22 @@ def test_events_are_read_as_they_were_kept(tmp_path: Path) -> None:
 
 def test_they_are_for_their_owner_alone(tmp_path: Path) -> None:
     (tmp_path / "launch").mkdir(parents=True, exist_ok=True)
-    append(tmp_path / "launch", event())
+    append_event(tmp_path / "launch", event())
     assert stat.S_IMODE((tmp_path / "launch" / RUN_EVENTS_FILE).stat().st_mode) == 0o600
 
 
 def test_a_content_of_several_lines_is_kept_on_one(tmp_path: Path) -> None:
-    append(tmp_path, json.dumps(json.loads(event(number=1)), indent=2).encode().replace(b"\n", b"\r\n"))
+    append_event(tmp_path, json.dumps(json.loads(event(number=1)), indent=2).encode().replace(b"\n", b"\r\n"))
     (found,) = contents(tmp_path)
     assert json.loads(found) == json.loads(event(number=1))
 
 
 def test_what_follows_a_torn_line_is_whole(tmp_path: Path) -> None:
     first, second = event(), event()
-    append(tmp_path, first)
+    append_event(tmp_path, first)
     with (tmp_path / RUN_EVENTS_FILE).open("ab") as stream:
         stream.write(event()[:40])
-    append(tmp_path, second)
+    append_event(tmp_path, second)
     counts = LineCounts()
     assert contents(tmp_path, counts=counts) == [first, second]
     assert counts.read == 2
@@ -85,14 +85,14 @@ def test_what_follows_a_torn_line_is_whole(tmp_path: Path) -> None:
 
 def test_of_a_full_disk_nothing_is_left(tmp_path: Path) -> None:
     first = event()
-    append(tmp_path, first)
+    append_event(tmp_path, first)
     size = (tmp_path / RUN_EVENTS_FILE).stat().st_size
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))
         with pytest.raises(OSError, match="File too large"):
-            append(tmp_path, event())
+            append_event(tmp_path, event())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
@@ -102,10 +102,10 @@ def test_of_a_full_disk_nothing_is_left(tmp_path: Path) -> None:
 
 WRITER = """
 import pathlib, sys
-from spark_lineage.deliver.spool import append
+from spark_lineage.deliver.spool import append_event
 content = sys.stdin.buffer.read()
 for _ in range(200):
-    append(pathlib.Path(sys.argv[1]), content)
+    append_event(pathlib.Path(sys.argv[1]), content)
     print("kept", flush=True)
 """
 
@@ -125,7 +125,7 @@ def test_processes_that_are_killed_tear_no_line_of_another(tmp_path: Path) -> No
                 assert process.stdout.readline() == b"kept\n"
             one.kill()
             other.kill()
-    append(tmp_path, content)
+    append_event(tmp_path, content)
     counts = LineCounts()
     found = contents(tmp_path / RUN_EVENTS_FILE, counts=counts)
     assert len(found) == counts.read >= 5
@@ -141,7 +141,7 @@ def writer(content: BinaryIO, directory: Path, env: dict[str, str]) -> subproces
 def test_only_events_of_a_time_or_later(tmp_path: Path) -> None:
     kept = [event(day) for day in (1, 2, 3)]
     for each in kept:
-        append(tmp_path, each)
+        append_event(tmp_path, each)
     counts = LineCounts()
     assert contents(tmp_path, since=datetime(2026, 1, 2, tzinfo=UTC), counts=counts) == kept[1:]
     assert counts.read == 3
@@ -150,7 +150,7 @@ def test_only_events_of_a_time_or_later(tmp_path: Path) -> None:
 def test_files_directories_and_globs_each_file_once(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / "deep" / name).mkdir(parents=True, exist_ok=True)
-        append(tmp_path / "deep" / name, event())
+        append_event(tmp_path / "deep" / name, event())
     (tmp_path / "deep" / "a" / "openlineage-events.ndjson").write_text("the listener's")
     (tmp_path / "transport.ndjson").write_bytes(event())
     file = tmp_path / "deep" / "a" / RUN_EVENTS_FILE
@@ -230,7 +230,7 @@ def test_content_is_the_same_however_it_is_spelled(tmp_path: Path) -> None:
     ]
     other, broken = event(number="e"), event(number="\ud800")
     for each in (*spellings, other, broken, broken):
-        append(tmp_path, each)
+        append_event(tmp_path, each)
     found = list(events_in([str(tmp_path)]))
     digests = [each.digest for each in found]
     assert digests == [digest_of(each.content) for each in found]
@@ -241,11 +241,11 @@ def test_content_is_the_same_however_it_is_spelled(tmp_path: Path) -> None:
 
 def test_a_run_has_one_end_whoever_tells_it(tmp_path: Path) -> None:
     start, first, second = event(eventType="START"), event(eventType="FAIL"), event(eventType="COMPLETE")
-    append(tmp_path, start)
-    assert end_of(tmp_path, RUN_ID) is None
+    append_event(tmp_path, start)
+    assert kept_end(tmp_path, RUN_ID) is None
     assert append_end(tmp_path, Outgoing.of(first)).body == first
     assert append_end(tmp_path, Outgoing.of(second)).body == first
-    assert end_of(tmp_path, RUN_ID) == Outgoing.of(first)
+    assert kept_end(tmp_path, RUN_ID) == Outgoing.of(first)
     other = event(run={"runId": RUN_ID.replace("e6e0", "e6e1")})
     assert append_end(tmp_path, Outgoing.of(other)).body == other
     assert contents(tmp_path) == [start, first, other]

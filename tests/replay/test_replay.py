@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.sender import Later, Sender, sender_of
-from spark_lineage.deliver.spool import append
+from spark_lineage.deliver.spool import append_event
 from spark_lineage.replay import replay as replay_module
 from spark_lineage.replay.merged_events import MergedEvent, digest_of, events_in
 from spark_lineage.replay.replay import Replay, in_order
@@ -93,7 +93,7 @@ def event(run: int, kind: str | None, second: float, **values: Any) -> dict[str,
 def steps(tmp_path: Path, *events: dict[str, Any]) -> list[MergedEvent]:
     for each in events:
         (tmp_path / each["job"]["name"]).mkdir(parents=True, exist_ok=True)
-        append(tmp_path / each["job"]["name"], json.dumps(each).encode())
+        append_event(tmp_path / each["job"]["name"], json.dumps(each).encode())
     return in_order(events_in([str(tmp_path)]))
 
 
