@@ -15,6 +15,7 @@ _COMMANDS = (
     "spark_lineage.atlas.command",
     "spark_lineage.doctor.config_command",
     "spark_lineage.doctor.command",
+    "spark_lineage.coverage.command",
     "spark_lineage.supervision.command",
     "spark_lineage.cli.outbox",
     "spark_lineage.receiver.command",
@@ -27,6 +28,7 @@ _PARTS: Mapping[str, str] = {
     "assets": "spark_lineage.notify.assets",
     "tab": "spark_lineage.view",
     "tab's apps": "spark_lineage.view.app",
+    "coverage's apps": "spark_lineage.coverage.page",
 }
 
 

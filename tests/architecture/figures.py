@@ -52,7 +52,7 @@ FURTHER_ADAPTERS = (
     "spark_kubernetes",
     "spark_application",
 )
-ADD_ONS = {"archive", "atlas", "cli", "doctor", "notify", "receiver", "replay", "supervision", "view"}
+ADD_ONS = {"archive", "atlas", "cli", "coverage", "doctor", "notify", "receiver", "replay", "supervision", "view"}
 # A program of the truth that appends to tables, on Spark 4.2.
 JOB = "append_tables"
 for folder in ("tests/plugins", "tests/truth", *ROOTS):

@@ -50,6 +50,7 @@ ARROWS = {
     "recover": _LEAVES - {"secrets"} | {"add_ons", "settings", "adapters", "submission", "watch", "emit", "deliver"},
     "doctor": _LEAVES - {"merge"} | {"cli", "deliver", "http_client", "inject", "settings", "submission", "watch"},
     # What nobody but the table of add-ons names.
+    "coverage": {"adapters", "cli", "deliver", "emit", "policy", "settings", "view"},
     "supervision": {"cli", "submission", "http_client", "launch", "plans", "secrets", "settings", "watch"},
     "cli": _LEAVES | {"add_ons", "settings", "submission", "plans", "emit", "deliver"},
     "replay": {"archive", "cli", "deliver", "launch", "secrets"},
@@ -63,7 +64,7 @@ ARROWS = {
     "provider_info": {"deliver", "settings"},
 }
 # What no task needs, and nothing of the core imports: the table in ``spark_lineage.add_ons`` names it.
-ADD_ONS = ("atlas", "archive", "view", "notify", "doctor", "cli", "supervision", "receiver", "replay")
+ADD_ONS = ("atlas", "archive", "view", "notify", "doctor", "cli", "supervision", "receiver", "replay", "coverage")
 # What their own users import: the operator of an archive, and listeners.
 _OF_ADD_ONS = ("spark_lineage.operators.lineage_archive", "spark_lineage.listeners")
 # Where something leaves: an event that is encoded, a log record, a file or an XCom, what a listener gets, an exception
@@ -281,7 +282,7 @@ def test_task_runs_without_an_add_on(
     copied: tuple[Path, Callable[[Path], Outcome]], whole: Outcome, tmp_path: Path, add_on: str
 ) -> None:
     copy, run = copied
-    package = copy / "provider" / PACKAGE / add_on
+    (package,) = copy.glob(f"*/{PACKAGE}/{add_on}")
     shutil.move(package, tmp_path / "away")
     (tmp_path / "task").mkdir()
     try:

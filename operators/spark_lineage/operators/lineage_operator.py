@@ -54,7 +54,9 @@ class LineageOperator(BaseOperator):
         or several, as a list or as text with semicolons (templated); without one, the OpenLineage provider sends them
     """
 
-    template_fields: Sequence[str] = ("lineage_dir", "openlineage_jar", "lineage_tags", "lineage_conn_id")
+    template_fields: Sequence[str] = (
+        *("lineage_dir", "openlineage_jar", "lineage_tags", "lineage_conn_id", "lineage_enabled"),
+    )
     operator_extra_links = LINKS
     # Of the stock operator.
     _hook: Any

@@ -1,0 +1,162 @@
+"""The Spark tasks of DAGs as Airflow serializes them: by class, by template fields, and by commands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from spark_lineage.adapters.adapter import _ADAPTERS
+
+# The template fields that tell a subclass of an operator without adapter, and the one that names what it runs.
+_SERVICES = {
+    "EmrAddStepsOperator": ("job_flow_id steps", "steps"),
+    "EmrContainerOperator": ("virtual_cluster_id job_driver", "job_driver"),
+    "EmrServerlessStartJobOperator": ("application_id job_driver", "job_driver"),
+    "GlueJobOperator": ("script_location script_args", ""),
+    "DataprocSubmitJobOperator": ("region job", "job"),
+    "DataprocCreateBatchOperator": ("region batch", "batch"),
+    "DataprocInstantiateInlineWorkflowTemplateOperator": ("region template", "template"),
+    "DatabricksSubmitRunOperator": ("json databricks_conn_id", ""),
+    "DatabricksRunNowOperator": ("json databricks_conn_id", ""),
+    "DatabricksNotebookOperator": ("notebook_params databricks_conn_id", ""),
+    "DatabricksTaskOperator": ("task_config databricks_conn_id", ""),
+}
+_COMMANDS = ("bash_command", "command", "cmds", "arguments")
+_OURS = {"lineage_dir", "lineage_conn_id"}
+_DISTINCT = 3
+_SUBMIT = re.compile(r"""(?:^|[\s/"'(`=])spark-(?:submit|sql|pipelines|shell)(?=$|[\s"')`])""")
+_PARTS = re.compile(r"[\n;&|]+")
+# What names a program and does not run it, and what asks a running application.
+_NAMES_IT = re.compile(
+    r"(?:\S*/)?(?:echo|printf|which|type|command\s+-v|\w*grep|pkill|killall|ls|cat|test|\[+|rm|cp|man)\b"
+)
+_ASKS = re.compile(r"\s--(?:version|help|kill|status)\b")
+_BEFORE = re.compile(r"(?:(?:\w+=\S*|!|if|while|then|do|else|sudo|exec|time|nohup|env)\s+)*")
+_COMMENT = re.compile(r"(?:^|\s)#[^\n]*")
+
+
+@dataclass(frozen=True)
+class SparkTask:
+    """A task that runs Spark.
+
+    :param stock: the qualified name of the operator with an adapter that it is, or derives from; empty for none
+    :param fields: what is serialized of it, with the arguments of a mapped task
+    """
+
+    dag_id: str
+    task_id: str
+    operator: str
+    module: str
+    type: str
+    stock: str
+    fields: Mapping[str, Any]
+    is_paused: bool
+    dag: Mapping[str, Any]
+
+    @property
+    def has_lineage(self) -> bool:
+        """Whether its operator is one with lineage."""
+        return set(self.fields.get("template_fields", ())) >= _OURS
+
+    @property
+    def is_by_policy(self) -> bool:
+        """Whether the policy, or ``with_lineage``, made it one."""
+        return "lineage_by" in self.fields.get("template_fields", ())
+
+
+def spark_tasks(data: Mapping[str, Any], *, is_paused: bool) -> Iterator[SparkTask]:
+    """Return the Spark tasks of a serialized DAG."""
+    dag = _plain(data.get("dag", {}))
+    for task in dag.get("tasks", ()):
+        fields = {**task, **task.get("partial_kwargs", {})}
+        expanded = task.get("expand_input", {}).get("value")
+        if isinstance(expanded, dict):
+            fields |= expanded
+        module, kind = task.get("_task_module", ""), task.get("task_type", "")
+        names = set(task.get("template_fields", ()))
+        stock = _stock(module, kind, names, task.get("template_ext", ()))
+        if names >= _OURS or _is_spark(stock, module, kind, names, fields):
+            name = task.get("_operator_name") or kind
+            yield SparkTask(dag["dag_id"], task["task_id"], name, module, kind, stock, fields, is_paused, dag)
+
+
+def _stock(module: str, kind: str, names: set[str], endings: Any) -> str:
+    """Return the operator with an adapter that a task is of; a subclass has its template fields."""
+    for stock in _ADAPTERS:
+        within, _, name = stock.rpartition(".")
+        provider = within.partition(".operators.")[0]
+        decorated = kind == f"_{name.removesuffix('Operator')}DecoratedOperator"
+        if (module.startswith(provider) and (kind == name or decorated)) or _is_like(stock, names, endings):
+            return stock
+    if module.startswith("airflow.providers.apache.spark.") and "Sensor" not in kind:
+        # Of the provider's own, such as ``SparkJDBCOperator``.
+        return next((one for one in _ADAPTERS if one.endswith(".SparkSubmitOperator")), "")
+    return ""
+
+
+def _is_like(stock: str, names: set[str], endings: Any) -> bool:
+    fields, ext = _fields_of(stock)
+    if len(fields) >= _DISTINCT or any("spark" in one for one in fields):
+        return bool(fields) and fields <= names
+    return bool(fields) and fields == names and bool(ext) and list(ext) == list(endings)
+
+
+@cache
+def _fields_of(stock: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    module, _, name = stock.rpartition(".")
+    try:
+        operator = getattr(import_module(module), name)
+    except (ImportError, AttributeError):
+        # Its provider is not installed here, and its own class is known by its name.
+        return frozenset(), ()
+    return frozenset(operator.template_fields), tuple(operator.template_ext)
+
+
+def _is_spark(stock: str, module: str, kind: str, names: set[str], fields: Mapping[str, Any]) -> bool:
+    if "Sensor" in kind:
+        return False
+    if commands := [_joined(fields[one]) for one in _COMMANDS if one in names and fields.get(one)]:
+        return runs_spark(" ".join(commands))
+    if names.intersection(_COMMANDS):
+        return False
+    if stock or (module.startswith("airflow.providers.") and "Spark" in kind):
+        return True
+    for service, (wanted, payload) in _SERVICES.items():
+        if kind.endswith(service) or set(wanted.split()) <= names:
+            text = json.dumps(fields.get(payload), default=str).lower()
+            # A template or a file says nothing of what it runs.
+            is_other = isinstance(fields.get(payload), (list, dict)) and "spark" not in text
+            return not is_other and "pythonshell" not in json.dumps(fields.get("create_job_kwargs"), default=str)
+    return False
+
+
+def runs_spark(command: str) -> bool:
+    """Whether a shell command submits a Spark program: one that only names ``spark-submit`` does not."""
+    text = _COMMENT.sub("", command.replace("\\\n", " "))
+    for part in _PARTS.split(text):
+        begun = part.strip().lstrip("({ ")
+        if _SUBMIT.search(begun) and not _ASKS.search(begun) and not _NAMES_IT.match(_BEFORE.sub("", begun, count=1)):
+            return True
+    return False
+
+
+def _joined(value: Any) -> str:
+    """Return a command; a list has its words, or the commands of a mapped task."""
+    if not isinstance(value, list):
+        return str(value)
+    are_commands = any(isinstance(one, list) or " " in str(one) for one in value)
+    return ("\n" if are_commands else " ").join(map(_joined, value))
+
+
+def _plain(value: Any) -> Any:
+    """Return what is serialized without the names of its types."""
+    if isinstance(value, dict):
+        if value.keys() == {"__var", "__type"}:
+            return _plain(value["__var"])
+        return {str(key): _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
