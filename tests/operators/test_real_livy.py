@@ -99,8 +99,18 @@ def test_batch_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome],
     assert "hunter2" not in f"{outcome.lineage}{outcome.printed}"
 
 
-def test_batch_that_is_killed_is_gone(run: Callable[..., Outcome], folder: Path, server: int) -> None:
-    killing = threading.Thread(target=kill_task, args=(folder / "written",), daemon=True)
+def test_batch_that_is_killed_is_gone(
+    run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, server: int
+) -> None:
+    def kill() -> None:
+        while not (folder / "written").exists():
+            time.sleep(0.1)
+        # Until Spark has begun the next job.
+        time.sleep(1)
+        (task,) = psutil.Process(real_spark.bench.laboratory.process_id).children()
+        task.send_signal(signal.SIGUSR1)
+
+    killing = threading.Thread(target=kill, daemon=True)
     killing.start()
     outcome = run("endless")
     killing.join(10)
@@ -108,15 +118,6 @@ def test_batch_that_is_killed_is_gone(run: Callable[..., Outcome], folder: Path,
     assert outcome.names("outputs") == [str(folder / "doubled")]
     batches = requests.get(f"http://127.0.0.1:{server}/batches", timeout=5).json()["sessions"]
     assert [one for one in batches if one["state"] in {"starting", "running"}] == []
-
-
-def kill_task(is_due: Path) -> None:
-    """Have Airflow's ``on_kill`` called, when a file is there."""
-    while not is_due.exists():
-        time.sleep(0.1)
-    time.sleep(1)
-    own = [one for one in psutil.Process().children(recursive=True) if "laboratory" in " ".join(one.cmdline())]
-    max(own, key=lambda one: one.create_time()).send_signal(signal.SIGUSR1)
 
 
 @pytest.mark.parametrize(("how", "end"), [("succeed", "COMPLETE"), ("fail", "FAIL")])

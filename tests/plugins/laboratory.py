@@ -296,6 +296,11 @@ class Laboratory:
             text=True,
         )
 
+    @property
+    def process_id(self) -> int:
+        """Its id; a child of it runs a scenario."""
+        return self._process.pid
+
     def run(self, scenario: dict[str, Any]) -> None:
         """Run one scenario to its end."""
         assert self._process.stdin is not None

@@ -5,15 +5,15 @@ Every DAG file that has one imports this module, so modules that only a running 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from airflow.providers.standard.operators.bash import BashOperator
 
 from spark_lineage.operators.lineage_operator import LineageOperator
 
 if TYPE_CHECKING:
-    from airflow.providers.common.compat.sdk import Context
+    from spark_lineage.task.session import LineageSession
 
 
 class LineageBashOperator(LineageOperator, BashOperator):
@@ -25,5 +25,5 @@ class LineageBashOperator(LineageOperator, BashOperator):
     template_fields: Sequence[str] = (*BashOperator.template_fields, *LineageOperator.template_fields)
     _conn_id = ""
 
-    def _in_session(self, context: Context, run: Callable[[], object], **how: Any) -> object:
-        return super()._in_session(context, lambda: self._attached(lambda: None, run), **how)
+    def _attach_adapter(self, session: LineageSession) -> None:
+        session.attach(self, None)

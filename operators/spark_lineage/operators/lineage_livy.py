@@ -5,7 +5,7 @@ Every DAG file imports this module, so modules that only a running task needs ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.livy.operators.livy import LivyOperator
@@ -14,6 +14,8 @@ from spark_lineage.operators.lineage_operator import LineageOperator
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
+
+    from spark_lineage.task.session import LineageSession
 
 
 class LineageLivyOperator(LineageOperator, LivyOperator):
@@ -29,10 +31,10 @@ class LineageLivyOperator(LineageOperator, LivyOperator):
     def _conn_id(self) -> str:  # type: ignore[override]
         return self._livy_conn_id
 
-    def _in_session(self, context: Context, run: Callable[[], object], **how: Any) -> object:
+    def _attach_adapter(self, session: LineageSession) -> None:
         # That of a former execution is another session's.
         vars(self).pop("hook", None)
-        return super()._in_session(context, lambda: self._attached(lambda: self.hook, run), **how)
+        session.attach(self, self.hook)
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
         """Wait for the batch as ``LivyOperator`` does, also for that of an earlier try."""

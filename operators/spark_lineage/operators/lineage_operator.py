@@ -65,7 +65,6 @@ class LineageOperator(BaseOperator):
     _session: LineageSession | None = None
     _is_stock = False
     _task_instance: Any = None
-    _kept: Mapping[str, Any] | None = None
     _own_methods = frozenset({"execute", "__fail__"})
     """What opens a session itself when a task is resumed by it, or is no method but the failure of a trigger."""
 
@@ -154,7 +153,6 @@ class LineageOperator(BaseOperator):
         is_deferred: bool = False,
         kept: Mapping[str, Any] | None = None,
     ) -> object:
-        self._kept = kept
         from spark_lineage.settings.places import TaskSettings
         from spark_lineage.task.session import LineageSession
 
@@ -177,6 +175,9 @@ class LineageOperator(BaseOperator):
             return run()
         with self._session:
             try:
+                self._attach_adapter(self._session)
+                if kept is not None:
+                    self._session.resume(kept, ())
                 return run()
             except (Exception, TaskDeferred):
                 raise
@@ -185,13 +186,8 @@ class LineageOperator(BaseOperator):
                 self._session.kill(type(error).__name__, super().on_kill)
                 raise
 
-    def _attached(self, hook: Callable[[], object], run: Callable[[], object]) -> object:
-        """Run what asks for no hook by ``_get_hook``, with the adapter attached to ``hook``."""
-        if self._session is not None:
-            self._session.attach(self, hook())
-            if self._kept is not None:
-                self._session.resume(self._kept, ())
-        return run()
+    def _attach_adapter(self, session: LineageSession) -> None:
+        """Attach the adapter, where the operator does not ask for its hook by ``_get_hook``."""
 
     @property
     def _lineage_arguments(self) -> dict[str, Any]:

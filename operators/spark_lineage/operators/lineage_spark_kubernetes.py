@@ -6,9 +6,9 @@ Every DAG file imports this module, so modules that only a running task needs ar
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.cncf.kubernetes.operators.spark_kubernetes import SparkKubernetesOperator
 from airflow.providers.common.compat.sdk import AirflowException
@@ -18,8 +18,7 @@ from spark_lineage.operators.lineage_operator import LineageOperator
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-# Of the event of the trigger, which has all arguments that the provider was given for it.
-_KEPT = "spark_lineage"
+    from spark_lineage.task.session import LineageSession
 
 
 class LineageSparkKubernetesOperator(LineageOperator, SparkKubernetesOperator):
@@ -34,7 +33,6 @@ class LineageSparkKubernetesOperator(LineageOperator, SparkKubernetesOperator):
         *SparkKubernetesOperator.template_fields,
         *LineageOperator.template_fields,
     )
-    _own_methods = frozenset({"execute", "trigger_reentry", "__fail__"})
     _waits_in: int | None = None
     """The thread that waits for the driver."""
 
@@ -42,8 +40,8 @@ class LineageSparkKubernetesOperator(LineageOperator, SparkKubernetesOperator):
     def _conn_id(self) -> str:  # type: ignore[override]
         return self.kubernetes_conn_id or ""
 
-    def _in_session(self, context: Context, run: Callable[[], object], **how: Any) -> object:
-        return super()._in_session(context, lambda: self._attached(lambda: self, run), **how)
+    def _attach_adapter(self, session: LineageSession) -> None:
+        session.attach(self, self)
 
     def get_or_create_spark_crd(self, *arguments: Any, **keywords: Any) -> Any:
         """Create the object, or find the driver of an earlier try, as the stock operator does."""
@@ -56,30 +54,6 @@ class LineageSparkKubernetesOperator(LineageOperator, SparkKubernetesOperator):
             self._session.polling()
         with self._waiting():
             return super().execute_sync(context)
-
-    def defer(self, *, trigger: Any, method_name: str, **options: Any) -> NoReturn:
-        """Defer as the stock operator does, and keep the session in the event of the trigger."""
-        from airflow.providers.cncf.kubernetes.triggers.pod import KubernetesPodTrigger
-
-        from spark_lineage.adapters.spark_application import launch_of
-
-        if self._session is not None and isinstance(trigger, KubernetesPodTrigger):
-            kept = self._session.kept(launch_of(trigger.pod_namespace, trigger.pod_name, self._conn_id))
-            trigger.trigger_kwargs = {**(trigger.trigger_kwargs or {}), _KEPT: kept}
-        # Not ``LineageOperator``'s, which would keep it a second time.
-        super(LineageOperator, self).defer(trigger=trigger, method_name=method_name, **options)
-
-    def trigger_reentry(self, context: Context, event: dict[str, Any]) -> Any:
-        """Go on as the stock operator does, with the session that was kept."""
-        event = dict(event)
-        kept, reentry = event.pop(_KEPT, None), super().trigger_reentry
-
-        def go_on() -> Any:
-            if self._session is not None:
-                self._session.resume(kept, ())
-            return reentry(context, event)
-
-        return reentry(context, event) if kept is None else self._in_session(context, go_on, is_deferred=True)
 
     def on_kill(self) -> None:
         """Delete the object as the stock operator does, and note that in the lineage.

@@ -5,15 +5,15 @@ Every DAG file imports this module, so modules that only a running task needs ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from airflow.providers.apache.spark.operators.spark_pipelines import SparkPipelinesOperator
 
 from spark_lineage.operators.lineage_operator import LineageOperator
 
 if TYPE_CHECKING:
-    from airflow.providers.common.compat.sdk import Context
+    from spark_lineage.task.session import LineageSession
 
 
 class LineageSparkPipelinesOperator(LineageOperator, SparkPipelinesOperator):
@@ -24,5 +24,5 @@ class LineageSparkPipelinesOperator(LineageOperator, SparkPipelinesOperator):
 
     template_fields: Sequence[str] = (*SparkPipelinesOperator.template_fields, *LineageOperator.template_fields)
 
-    def _in_session(self, context: Context, run: Callable[[], object], **how: Any) -> object:
-        return super()._in_session(context, lambda: self._attached(lambda: self.hook, run), **how)
+    def _attach_adapter(self, session: LineageSession) -> None:
+        session.attach(self, self.hook)

@@ -128,6 +128,11 @@ class OperatorAdapter(ABC):
     def inject(self, prepared: PreparedArguments) -> None:
         """Pass what was prepared on to the job that is about to be submitted."""
 
+    def added(self, prepared: PreparedArguments) -> dict[str, str]:
+        """Return the properties of what was prepared that the user has not set so themselves."""
+        users = self.arguments.conf
+        return {key: value for key, value in prepared.arguments.conf.items() if users.get(key) != value}
+
     def begin(self) -> Mapping[str, str]:
         """Have lineage injected into the job that is about to be submitted; return what its environment gets here.
 

@@ -79,9 +79,7 @@ class BashAdapter(OperatorAdapter):
             program_says(mode, "", texts) for mode in _CLUSTER
         ):
             raise NotImplementedError("the command submits to a cluster; use LineageSparkSubmitOperator for that")
-        users = self.arguments.conf
-        added = {key: value for key, value in prepared.arguments.conf.items() if users.get(key) != value}
-        options = [_option(key, value) for key, value in added.items()]
+        options = [_option(key, value) for key, value in self.added(prepared).items()]
         # The last one of a name counts: that of the user.
         self.env = {**prepared.env, OPTIONS: " ".join([*options, self._env.get(OPTIONS, "")]).strip()}
 

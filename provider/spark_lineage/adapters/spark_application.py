@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from spark_lineage.adapters.driver_output import DriverError
 from spark_lineage.launch.driver import DriverEnd
-from spark_lineage.launch.launch import Launch
 from spark_lineage.watch.kubernetes import driver_state
 
 MASTER = "kubernetes"
@@ -21,11 +20,6 @@ _ENDS: Mapping[str, Literal["FINISHED", "FAILED"]] = {
     "FAILED": "FAILED",
     "SUBMISSION_FAILED": "FAILED",
 }
-
-
-def launch_of(namespace: str, pod: str, conn_id: str) -> Launch:
-    """Return what is known of a driver that was submitted without lineage."""
-    return Launch("", "", external_id=f"{namespace}:{pod}", conn_id=conn_id, master=MASTER, deploy_mode="cluster")
 
 
 def end_of_pod(client: Any, external_id: str, error: DriverError | None = None) -> tuple[DriverEnd | None, str | None]:

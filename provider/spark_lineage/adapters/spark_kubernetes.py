@@ -62,8 +62,7 @@ class SparkKubernetesAdapter(OperatorAdapter):
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Keep what is added to ``sparkConf`` until the object is created."""
-        users = self.arguments.conf
-        self._added = {key: value for key, value in prepared.arguments.conf.items() if users.get(key) != value}
+        self._added = self.added(prepared)
 
     def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
         """Mark nothing: no process of the job runs on this machine."""

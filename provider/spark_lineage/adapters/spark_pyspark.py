@@ -83,9 +83,7 @@ class PySparkAdapter(OperatorAdapter):
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Add what was prepared to ``config_kwargs``."""
-        users = self.arguments.conf
-        added = {key: value for key, value in prepared.arguments.conf.items() if users.get(key) != value}
-        self.hook.config_kwargs = {**self._users, **added}
+        self.hook.config_kwargs = {**self._users, **self.added(prepared)}
         self._target = prepared.declares
 
     def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:

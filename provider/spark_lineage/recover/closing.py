@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.event_v2 import RunEvent
 
     from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.stores import LaunchStore
@@ -83,24 +84,21 @@ def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -
         if not Path(launch.directory).is_dir():
             # Of a worker with a disk of its own.
             lost = structs.replace(lost, launch=structs.replace(launch, directory=folder))
-        if service_end(launch) is None:
+        if (end := service_end(launch)) is None:
             if store is not None:
                 store.touch()
             return False
-        recovered = recover(lost, places, ended_processes=0, logger=log)
+        recovered = recover(lost, places, ended_processes=0, logger=log, end=end)
     wanted = emission(airflow.task, child.task.dag_id, child.task.task_id)
     if not claim(launch, store) or not wanted.is_sent:
         return False
     lineage, limit = recovered.lineage, int(settings.max_event_bytes)
     state: Any = "FAIL" if lineage.state == "ABORT" else lineage.state
     event = going_on_event(state, lineage, launch, limit, **job_texts(airflow))
-    is_sent = send(event)
-    sender = ConnectionSender(launch.event_conn_ids, settings, guard)
-    sender.put(Outgoing.encode(event), at_most_seconds=settings.brief_seconds)
-    sender.deliver(settings.brief_seconds)
+    is_delivered = _delivered(event, Outgoing.encode(event), launch, settings)
     log.info("The job %s of %s has ended (%s).", event.job.name, child.task, state)
     log_lineage(lineage, recovered.counts, log)
-    return is_sent or bool(sender.destinations)
+    return is_delivered
 
 
 def _settled(launch: Launch) -> tuple[Places, Settings]:
@@ -137,17 +135,22 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     event_type = event.eventType.value if event.eventType is not None else lineage.state
     if end != made and event.eventType is RunState.ABORT:
         event.eventType = RunState.FAIL
-    is_sent = send(event)
-    sender = ConnectionSender(launch.event_conn_ids, settings, guard)
-    sender.put(end, at_most_seconds=settings.brief_seconds)
-    sender.deliver(settings.brief_seconds)
-    if not (is_sent or sender.destinations):
+    if not _delivered(event, end, launch, settings):
         return None
     log.info("Sent the %s that was missing of %s, try %s.", event_type, lost.task, launch.try_number)
     if lineage.status is not None:
         log_status(lineage.status, log)
     log_lineage(lineage, recovered.counts, log)
     return end.body
+
+
+def _delivered(event: RunEvent, encoded: Outgoing, launch: Launch, settings: Settings) -> bool:
+    """Send an event by the OpenLineage provider and to the connections of a launch; whether any of them took it."""
+    is_sent = send(event)
+    sender = ConnectionSender(launch.event_conn_ids, settings, guard)
+    sender.put(encoded, at_most_seconds=settings.brief_seconds)
+    sender.deliver(settings.brief_seconds)
+    return is_sent or bool(sender.destinations)
 
 
 def _made_now(

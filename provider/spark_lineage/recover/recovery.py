@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
@@ -25,6 +24,7 @@ from spark_lineage.submission.submission import Submission
 from spark_lineage.watch.status_monitor import AIRFLOW
 
 if TYPE_CHECKING:
+    from spark_lineage.launch.driver import DriverEnd
     from spark_lineage.launch.launch import Launch
     from spark_lineage.recover.search import LostTry
     from spark_lineage.settings.places import Places
@@ -51,11 +51,14 @@ def end_leftovers(launch: Launch) -> int:
     return end_processes(launch.application_run_id, _GRACE_SECONDS)
 
 
-def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log) -> Recovered:
+def recover(
+    lost: LostTry, places: Places, *, ended_processes: int, logger: Log, end: DriverEnd | None = None
+) -> Recovered:
     """Return the lineage of a try that is over; what cannot be read or asked is logged, and missing in it.
 
     :param places: the connection of the launch, and the section
     :param ended_processes: what :func:`end_leftovers` returned, which comes first
+    :param end: what the service of the driver has said; it is asked where that is not known
     """
     launch = lost.launch
     guard = Guard(lambda: False, logger)
@@ -79,7 +82,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     # As the task calls it.
     process = f"{launch.host}:{'?' if launch.process_id is None else launch.process_id}"
     monitor.driver_id = process if launch.deploy_mode == "client" else launch.external_id or ""
-    submission.see_the_end(Deadline(), partial(service_end, launch))
+    submission.see_the_end(Deadline(), lambda: end or service_end(launch))
     status, detail = None, "the driver has ended"
     if launch.deploy_mode == "client":
         status, detail = _client_end(launch, submission, is_ended_here=ended_processes > 0)

@@ -161,9 +161,13 @@ class LineageSession:
         return {"launch": storable(launch), "transitions": transitions, "links": self._links.urls}
 
     def kept_of_service(self) -> dict[str, Any] | None:
-        """Return the same of a job that a service runs, None of any other."""
-        running = self._running
-        return self.kept(running.launch) if running is not None and running.launch.service else None
+        """Return the same of a job that a service runs, None of any other, and of one that is not submitted yet."""
+        adapter = self._prepared.adapter if self._prepared is not None else None
+        if adapter is None or not adapter.is_service or adapter.driver.driver_id is None:
+            return None
+        master, driver_id = adapter.submitter.master, adapter.driver.driver_id
+        conn_id = self._task.conn_id
+        return self.kept(Launch("", "", external_id=driver_id, conn_id=conn_id, master=master, deploy_mode="cluster"))
 
     def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
         """Resume the job of a deferred task; ``seen`` are the transitions that the trigger has seen, as JSON."""
@@ -234,11 +238,10 @@ class LineageSession:
         failure = error
         try:
             with self._guard("The task's event carries no lineage", can_fail=error is None):
-                if (running := self._found()) is None:
-                    pass
-                elif error is None and running.launch.parent:
+                running = self._found()
+                if running is not None and error is None and running.launch.parent:
                     running.leave()
-                else:
+                elif running is not None:
                     Ended.of(running, error).report(self._events)
         except LineageRequiredError as lacking:
             failure = lacking

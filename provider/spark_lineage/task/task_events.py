@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from spark_lineage.launch.launch import Launch
     from spark_lineage.settings import Settings
 
+# What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
+# show it without columns.
+_FACETS = ("schema", "symlinks", "dataSource", "catalog", "storage", "datasetType")
 # The OpenLineage provider sends child runs one after another.
 _CHILDREN_SECONDS = 10.0
 
@@ -322,11 +325,6 @@ def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunE
     return len(sent)
 
 
-# What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
-# show it without columns.
-_FACETS = ("schema", "symlinks", "dataSource", "catalog", "storage", "datasetType")
-
-
 class LastEnd(Struct, frozen=True):
     """The datasets of an end, as the JSON of OpenLineage."""
 
@@ -384,8 +382,6 @@ def lineage_at_start(
     :param task: the operator, whose ``arguments`` are those for lineage
     """
     from airflow.providers.openlineage.extractors import OperatorLineage
-
-    from spark_lineage.emit.task_event import JobDetails
 
     settled = TaskSettings(arguments, conn_id)
     if settled.is_off():
