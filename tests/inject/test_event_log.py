@@ -163,6 +163,7 @@ def test_driver_elsewhere_without_a_directory_logs_in_that_of_all_drivers(users)
     # The connection is Airflow's; Spark would take it for a key.
     assert injection.conf["spark.eventLog.dir"] == "s3a://bucket/logs"
     assert injection.conf["spark.eventLog.compression.codec"] == "zstd"
+    assert users.items() <= injection.conf.items()
     assert (injection.places, injection.is_certain) == ((ALL_DRIVERS,), True)
     assert inject(users, deploy_mode="cluster", shared_directory="/shared").directory == "/shared"
 

@@ -63,8 +63,7 @@ class LivyAdapter(OperatorAdapter):
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Add what was prepared to the ``conf`` of the batch."""
-        users = self.arguments.conf
-        self._added = {key: value for key, value in prepared.arguments.conf.items() if key not in users}
+        self._added = self.added(prepared)
 
     def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
         """Mark nothing: no process of the driver is on this machine."""

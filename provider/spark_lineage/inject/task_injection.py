@@ -193,7 +193,8 @@ def _shared_log(
 ) -> EventLogInjection:
     """Return a log in the directory of all drivers; none where it could not be read there."""
     compressed = {_COMPRESS: "true", _CODEC: "zstd"} if _CODEC not in effective else {}
-    added = {**_whole_lists(effective), **compressed, _ENABLED: "true", _DIRECTORY: directory}
+    ours = {**_whole_lists(effective), **compressed, _ENABLED: "true", _DIRECTORY: directory}
+    added = {key: value for key, value in ours.items() if key not in effective}
     path, url, reason = _users_place(
         {**effective, **added}, "cluster", spark_version, why_not_home, is_read_here=is_read_here
     )
