@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,21 +83,17 @@ def test_command_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome
     assert "ValueError: no more" in outcome.lineage["run_facets"]["sparkLineage_status"]["error"]
 
 
-def test_command_that_is_killed_leaves_no_driver(run: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_command_that_is_killed_leaves_no_driver(
+    run: Callable[..., Outcome], real_spark: RealSpark, tmp_path: Path
+) -> None:
     left: list[psutil.Process] = []
 
-    def kill() -> None:
-        while not (tmp_path / "one.conf").exists():
-            time.sleep(0.1)
+    def note() -> None:
         (launch,) = (tmp_path / "lineage").glob("**/launch.json")
         left.extend(processes_of(json.loads(launch.read_text())["application_run_id"]))
-        parents = {one.ppid() for one in left} - {one.pid for one in left}
-        os.kill(*parents, signal.SIGUSR1)
 
-    killing = threading.Thread(target=kill, daemon=True)
-    killing.start()
-    outcome = run("{double} {folder}/orders {folder}/one wait")
-    killing.join(10)
+    with real_spark.bench.laboratory.killing(tmp_path / "one.conf", note):
+        outcome = run("{double} {folder}/orders {folder}/one wait")
 
     assert state(outcome) == "ABORT", outcome.printed
     assert outcome.names("outputs") == [str(tmp_path / "one")]

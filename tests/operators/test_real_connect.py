@@ -113,17 +113,11 @@ def test_task_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome]) 
     assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]
 
 
-def test_task_that_is_killed_ends_its_work_on_the_server(run: Callable[..., Outcome], folder: Path) -> None:
-    def kill() -> None:
-        while not (folder / "written").exists():
-            time.sleep(0.1)
-        time.sleep(2)
-        psutil.Process(int((folder / "written").read_text())).send_signal(signal.SIGUSR1)
-
-    killing = threading.Thread(target=kill, daemon=True)
-    killing.start()
-    outcome = run("endless")
-    killing.join(10)
+def test_task_that_is_killed_ends_its_work_on_the_server(
+    run: Callable[..., Outcome], real_spark: RealSpark, folder: Path
+) -> None:
+    with real_spark.bench.laboratory.killing(folder / "written"):
+        outcome = run("endless")
 
     assert state(outcome) == "ABORT", outcome.printed
     assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
 import pytest
 import requests
 from livy_server import livy_server
@@ -102,18 +99,8 @@ def test_batch_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome],
 def test_batch_that_is_killed_is_gone(
     run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, server: int
 ) -> None:
-    def kill() -> None:
-        while not (folder / "written").exists():
-            time.sleep(0.1)
-        # Until Spark has begun the next job.
-        time.sleep(1)
-        (task,) = psutil.Process(real_spark.bench.laboratory.process_id).children()
-        task.send_signal(signal.SIGUSR1)
-
-    killing = threading.Thread(target=kill, daemon=True)
-    killing.start()
-    outcome = run("endless")
-    killing.join(10)
+    with real_spark.bench.laboratory.killing(folder / "written"):
+        outcome = run("endless")
     assert state(outcome) == "ABORT", outcome.printed
     assert outcome.names("outputs") == [str(folder / "doubled")]
     batches = requests.get(f"http://127.0.0.1:{server}/batches", timeout=5).json()["sessions"]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,22 +79,16 @@ def test_function_declares_what_no_plan_shows(run: Callable[..., Outcome], tmp_p
     assert sorted(outcome.names("outputs")) == [str(tmp_path / "doubled"), "alerts"]
 
 
-def test_function_that_is_killed_leaves_no_driver(run: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_function_that_is_killed_leaves_no_driver(
+    run: Callable[..., Outcome], real_spark: RealSpark, tmp_path: Path
+) -> None:
     drivers: list[psutil.Process] = []
 
-    def kill() -> None:
-        while not (tmp_path / "written").exists():
-            time.sleep(0.1)
-        # Until the next job runs.
-        time.sleep(2)
-        task = psutil.Process(int((tmp_path / "written").read_text()))
-        drivers.extend(task.children(recursive=True))
-        task.send_signal(signal.SIGUSR1)
+    def note() -> None:
+        drivers.extend(psutil.Process(int((tmp_path / "written").read_text())).children(recursive=True))
 
-    killing = threading.Thread(target=kill, daemon=True)
-    killing.start()
-    outcome = run("endless")
-    killing.join(10)
+    with real_spark.bench.laboratory.killing(tmp_path / "written", note):
+        outcome = run("endless")
 
     assert state(outcome) == "ABORT", outcome.printed
     assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]

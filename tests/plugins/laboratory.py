@@ -16,8 +16,11 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -25,6 +28,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 from entered import environment, trace
 from own_disk import elsewhere
 
@@ -296,10 +300,26 @@ class Laboratory:
             text=True,
         )
 
-    @property
-    def process_id(self) -> int:
-        """Its id; a child of it runs a scenario."""
-        return self._process.pid
+    @contextmanager
+    def killing(self, due: Path, before: Callable[[], object] = lambda: None) -> Iterator[None]:
+        """Have the scenario that runs within killed as Airflow kills a task, two seconds after a file is there.
+
+        :param before: called right before that
+        """
+
+        def kill() -> None:
+            while not due.exists():
+                time.sleep(0.1)
+            # Until Spark has begun the next job.
+            time.sleep(2)
+            before()
+            (task,) = psutil.Process(self._process.pid).children()
+            task.send_signal(signal.SIGUSR1)
+
+        thread = threading.Thread(target=kill, daemon=True)
+        thread.start()
+        yield
+        thread.join(10)
 
     def run(self, scenario: dict[str, Any]) -> None:
         """Run one scenario to its end."""
