@@ -6,6 +6,8 @@ import shlex
 from typing import Any
 
 import pytest
+from airflow.providers.openlineage.extractors.base import DefaultExtractor
+from airflow.providers.openlineage.extractors.manager import ExtractorManager
 from airflow.providers.standard.operators.bash import BashOperator
 
 from spark_lineage.adapters.bash import _option
@@ -82,3 +84,12 @@ def test_task_has_lineage_where_it_is_asked_for_and_not_by_the_policy() -> None:
     assert type(ruled) is BashOperator
     assert isinstance(with_lineage(asked), LineageBashOperator)
     assert asked.on_kill.__func__ is LineageBashOperator.on_kill
+
+
+def test_task_that_runs_is_asked_for_its_lineage_by_the_provider() -> None:
+    """The provider has an extractor for the name of the stock operator, which the task keeps."""
+    task = with_lineage(BashOperator(task_id="asked", bash_command="spark-submit one.py"))
+    assert task.task_type == "BashOperator"
+    task.render_template_fields({"ti": object()})
+
+    assert ExtractorManager().get_extractor_class(task) is DefaultExtractor

@@ -25,5 +25,10 @@ class LineageBashOperator(LineageOperator, BashOperator):
     template_fields: Sequence[str] = (*BashOperator.template_fields, *LineageOperator.template_fields)
     _conn_id = ""
 
+    @property
+    def task_type(self) -> str:
+        """That of its class, until it runs: the OpenLineage provider prefers an extractor of its own for this name."""
+        return super().task_type if self._task_instance is None else LineageBashOperator.__name__
+
     def _attach_adapter(self, session: LineageSession) -> None:
         session.attach(self, None)
