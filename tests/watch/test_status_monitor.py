@@ -199,6 +199,16 @@ def test_what_the_cluster_says_of_a_failed_driver_is_its_error(tmp_path: Path) -
     assert (watch.driver_status, watch.driver_error) == ("FAILED", "OOMKilled (Kubernetes)")
 
 
+def test_error_of_a_driver_is_not_that_an_earlier_try_has_lost_it(tmp_path: Path) -> None:
+    watch, _ = watched(tmp_path, deploy_mode="cluster")
+    watch.submitted("driver-1")
+    watch.ended("UNKNOWN", "Airflow", set(), "not watched any more")
+    watch.reattached("driver-1", 2)
+    assert watch.driver_error == ""
+    watch.report(StatusReport("DRIVER", "driver-1", "FAILED", NOW, "Kubernetes", detail="OOMKilled"))
+    assert watch.driver_error == "OOMKilled (Kubernetes)"
+
+
 def test_a_ui_is_followed_to_another_port_and_told_of_once(
     loopbacks: Callable[[], Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
