@@ -10,6 +10,7 @@ from typing import Any, Self
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, remote_submitter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Log
@@ -87,7 +88,9 @@ class LivyAdapter(OperatorAdapter):
         from airflow.providers.apache.livy.hooks.livy import LivyHook
 
         try:
-            hook = LivyHook(launch.conn_id, endpoint_prefix=launch.master.removeprefix(_SCHEME) or None)
+            # Without a time limit, one server that hangs would hold up all that is asked after it.
+            options = {"check_response": False, "timeout": ANSWER_SECONDS}
+            hook = LivyHook(launch.conn_id, options, endpoint_prefix=launch.master.removeprefix(_SCHEME) or None)
             state = hook.get_batch_state(str(launch.external_id)).value
         except Exception as error:
             if _GONE not in str(error):
