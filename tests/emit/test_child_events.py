@@ -8,9 +8,11 @@ from uuid import UUID
 
 import pytest
 from msgspec import structs
+from openlineage.client.uuid import generate_new_uuid
 
-from spark_lineage.emit.child_events import child_events
+from spark_lineage.emit.child_events import child_events, going_on_event
 from spark_lineage.emit.run_event import to_json
+from spark_lineage.launch.launch import Launch
 from spark_lineage.merge.lineage import (
     Action,
     Application,
@@ -367,3 +369,10 @@ def test_thousands_of_actions_are_followed_back_to_the_first(task: TaskLineage) 
     chain = TaskLineage(state="COMPLETE", inputs=(DatasetLineage(tables[0]),), outputs=outputs, actions=actions)
     start, *_ = sent(chain)
     assert start["eventTime"] == "2024-01-31T12:00:00.000000Z"
+
+
+def test_job_that_goes_on_starts_when_it_was_submitted() -> None:
+    parent = (("spark.openlineage.parentRunId", TASK.run_id), ("spark.openlineage.parentJobName", "dag.task"))
+    launch = Launch("/lineage", str(generate_new_uuid(NOON)), child="batch", parent=parent)
+
+    assert going_on_event("START", TaskLineage("RUNNING"), launch).eventTime == "2024-01-31T12:00:00.000000Z"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
+from uuid import UUID
 
 from msgspec import Struct, structs
 from openlineage.client.generated import parent_run
@@ -115,7 +116,10 @@ def going_on_event(
     )
     task, root = ParentRun(*of_task), ParentRun(*of_root) if all(of_root) else None
     written = f"What {task.job_name} has begun, and does not wait for."
-    moment = datetime.now(UTC) if event_type == "START" or lineage.ended_at is None else lineage.ended_at
+    moment = lineage.ended_at or datetime.now(UTC)
+    if event_type == "START":
+        # A task that was deferred sends it later, maybe after the end: the id has the time of the submission.
+        moment = datetime.fromtimestamp((UUID(launch.application_run_id).int >> 80) / 1000, UTC)
     facets = {
         **_job_of_all(owners, tags),
         "documentation": DocumentationJobFacet(
