@@ -13,7 +13,7 @@ import pytest
 from spark_lineage.launch.launch import Launch, TaskKey
 from spark_lineage.recover import backlog
 from spark_lineage.recover.backlog import Backlog
-from spark_lineage.recover.search import LostTry
+from spark_lineage.recover.search import ChildEnd, LostTry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,6 +69,14 @@ def test_a_try_that_stays_open_is_given_up(closed: queue.Queue[list[LostTry]]) -
         waiting.add(Search(LOST))
     waiting.add(Search(other))
     assert [closed.get(timeout=10) for _ in range(4)] == [[LOST], [LOST], [LOST], [other]]
+
+
+def test_what_is_seen_anew_each_time_is_not_remembered(closed: queue.Queue[list[LostTry]]) -> None:
+    waiting = Backlog(0.0)
+    for seen_at in (1.0, 2.0):
+        waiting.close(lambda seen_at=seen_at: [ChildEnd(LOST.task, LOST.launch, seen_at)])
+    assert closed.qsize() == 2
+    assert not +waiting._handed
 
 
 def test_too_many_are_dropped_and_never_block(
