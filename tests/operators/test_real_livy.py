@@ -112,6 +112,8 @@ def test_batch_that_a_trigger_waits_for_is_the_task(how, end, run: Callable[...,
     outcome = run(how, deferrable=True)
     assert state(outcome) == end, outcome.printed
     assert (outcome.error is None) == (end == "COMPLETE")
+    assert ("ValueError: no more" in str(outcome.lineage)) == (end == "FAIL")
+    assert "hunter2" not in str(outcome.lineage)
     assert outcome.names("inputs") == [str(folder / "orders")]
     assert outcome.names("outputs") == [str(folder / "doubled")]
 

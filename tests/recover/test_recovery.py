@@ -20,6 +20,7 @@ from http_server import Handler, serving
 
 from spark_lineage.adapters.processes import LAUNCH_VARIABLE, processes_of
 from spark_lineage.launch.directory import TRANSITIONS_FILE
+from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import Launch, TaskKey
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
 from spark_lineage.recover.search import LostTry
@@ -86,6 +87,15 @@ def test_a_driver_that_is_gone(killed: Path) -> None:
 
 def test_a_driver_that_was_ended_here(killed: Path) -> None:
     assert last(recovered(launch_of(killed), ended=2), "DRIVER") == ("KILLED", "its task was lost, and it was ended")
+
+
+def test_job_that_went_on_when_its_task_had_ended_was_not_lost(tmp_path: Path) -> None:
+    service = {"deploy_mode": "cluster", "master": "livy:", "external_id": "3", "service": "livy.LivyAdapter"}
+    lost = LostTry(TASK, launch_of(tmp_path, child="batch", **service), end="success")
+    found = recover(lost, Places(), ended_processes=0, logger=log, end=DriverEnd("FAILED", "Livy", "the batch is dead"))
+
+    assert found.lineage.status is not None
+    assert found.lineage.status.error == "the batch is dead (Livy)"
 
 
 def test_a_driver_on_another_host_may_still_run(killed: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, remote_submitter
+from spark_lineage.adapters.driver_output import DriverError
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
@@ -15,6 +16,7 @@ from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
+from spark_lineage.watch.dialect import LOG_LINES
 
 _SOURCE, _SCHEME = "Livy", "livy:"
 # ``SessionState`` of Livy.
@@ -79,24 +81,18 @@ class LivyAdapter(OperatorAdapter):
         return self._state in _STATUS_OF
 
     def end(self) -> DriverEnd | None:
-        """Return the end by the last state that the operator was answered."""
-        return _end(self._state, self.output.error.explain(None, f"the batch is {self._state}"))
+        """Return the end by the last state that the operator was answered; where a trigger was, ask again."""
+        if self._state or self._added or self.driver.driver_id is None:
+            return _end(self._state, self.output.error)
+        return _asked(self.hook, self.driver.driver_id)
 
     @classmethod
     def end_of(cls, launch: Launch) -> DriverEnd | None:
         """Ask Livy for the state of a batch; one that Livy does not know any more has an unknown end."""
         from airflow.providers.apache.livy.hooks.livy import LivyHook
 
-        try:
-            # Without a time limit, one server that hangs would hold up all that is asked after it.
-            options = {"check_response": False, "timeout": ANSWER_SECONDS}
-            hook = LivyHook(launch.conn_id, options, endpoint_prefix=launch.master.removeprefix(_SCHEME) or None)
-            state = hook.get_batch_state(str(launch.external_id)).value
-        except Exception as error:
-            if _GONE not in str(error):
-                raise
-            return DriverEnd("UNKNOWN", _SOURCE, "Livy does not know the batch any more")
-        return _end(state, f"the batch is {state}")
+        hook = LivyHook(launch.conn_id, endpoint_prefix=launch.master.removeprefix(_SCHEME) or None)
+        return _asked(hook, str(launch.external_id))
 
     def _submit(self, *arguments: Any, **params: Any) -> Any:
         self.begin()
@@ -120,6 +116,26 @@ class LivyAdapter(OperatorAdapter):
         return answer
 
 
-def _end(state: str, detail: str) -> DriverEnd | None:
+def _asked(hook: Any, batch: str) -> DriverEnd | None:
+    # Without a time limit, one server that hangs would hold up all that is asked after it.
+    hook.extra_options = {**hook.extra_options, "check_response": False, "timeout": ANSWER_SECONDS}
+    try:
+        state = hook.get_batch_state(batch).value
+    except Exception as error:
+        if _GONE not in str(error):
+            raise
+        return DriverEnd("UNKNOWN", _SOURCE, "Livy does not know the batch any more")
+    seen = DriverError()
+    if _STATUS_OF.get(state) == "FAILED":
+        with suppress(Exception):
+            # The last lines.
+            for line in hook.get_batch_logs(batch, -1, LOG_LINES)["log"]:
+                seen.feed(line)
+    return _end(state, seen)
+
+
+def _end(state: str, seen: DriverError) -> DriverEnd | None:
     status = _STATUS_OF.get(state)
-    return None if status is None else DriverEnd(status, _SOURCE, "" if status == "FINISHED" else detail)
+    if status is None:
+        return None
+    return DriverEnd(status, _SOURCE, "" if status == "FINISHED" else seen.explain(None, f"the batch is {state}"))

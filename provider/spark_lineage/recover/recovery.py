@@ -110,6 +110,8 @@ def _client_end(launch: Launch, submission: Submission, *, is_ended_here: bool) 
 
 def _error(launch: Launch, monitor: StatusMonitor, detail: str) -> str:
     driver = monitor.driver_status
+    if launch.child:
+        return monitor.driver_error
     if not monitor.driver_id:
         return "The task was lost before its driver was submitted."
     if launch.deploy_mode == "client":
