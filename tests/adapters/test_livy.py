@@ -32,6 +32,16 @@ def test_end_of_a_batch_says_why_it_failed(monkeypatch: pytest.MonkeyPatch, serv
     assert "ValueError: no more" in end.detail
 
 
+def test_batch_that_no_server_takes_has_one_cause(bench: Any) -> None:
+    bench.operator, bench.application = "lineage_livy:LineageLivyOperator", {}
+    bench.env["AIRFLOW__SPARK_LINEAGE__EVENT_LOG_DIR"] = str(bench.root)
+    outcome = bench.run(file="a.py", livy_conn_id="missing", polling_interval=1)
+
+    assert outcome.error is not None
+    assert "missing" in outcome.error
+    assert "No lineage came from the driver" not in outcome.printed
+
+
 def test_server_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(livy, "ANSWER_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -78,7 +78,10 @@ class Ended:
         if running.is_injected:
             lineage = with_application(lineage, running.launch, running.submission.driver.application_id)
         lineage = structs.replace(lineage, status=running.submission.summary(reason))
-        is_lacking = running.is_injected and is_whole and not (collector.counts.read or collector.state.logged)
+        # A service that took no job has said so in the error.
+        is_refused = error is not None and running.launch.service and running.submission.driver.driver_id is None
+        has_lineage = collector.counts.read or collector.state.logged
+        is_lacking = running.is_injected and is_whole and not (has_lineage or is_refused)
         lacking = None
         if is_lacking:
             launch, has_listener = running.launch, running.has_listener
