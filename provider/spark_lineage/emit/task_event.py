@@ -247,7 +247,10 @@ def described(airflow: AirflowTry) -> dict[str, Any]:
     task, dag = airflow.task, airflow.dag
     if task is None or dag is None:
         return {}
-    text, kind = get_task_documentation(task)
+    text, kind = None, None
+    # Upstream fault (Airflow 3.3): a mapped task of the database may lack the attribute ``doc``.
+    with suppress(AttributeError):
+        text, kind = get_task_documentation(task)
     if not text:
         text, kind = get_dag_documentation(dag)
     owner = (task if task.owner != "airflow" else dag).owner

@@ -89,12 +89,13 @@ def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -
                 store.touch()
             return False
         recovered = recover(lost, places, ended_processes=0, logger=log, end=end)
-    wanted = emission(airflow.task, child.task.dag_id, child.task.task_id)
-    if not claim(launch, store) or not wanted.is_sent:
-        return False
     lineage, limit = recovered.lineage, int(settings.max_event_bytes)
     state: Any = "FAIL" if lineage.state == "ABORT" else lineage.state
     event = going_on_event(state, lineage, launch, limit, **job_texts(airflow))
+    wanted = emission(airflow.task, child.task.dag_id, child.task.task_id)
+    # What goes wrong before this leaves the end to the next who looks.
+    if not claim(launch, store) or not wanted.is_sent:
+        return False
     is_delivered = _delivered(event, Outgoing.encode(event), launch, settings)
     log.info("The job %s of %s has ended (%s).", event.job.name, child.task, state)
     log_lineage(lineage, recovered.counts, log)
