@@ -128,14 +128,12 @@ def _asked(hook: Any, batch: str) -> DriverEnd | None:
     seen = DriverError()
     if _STATUS_OF.get(state) == "FAILED":
         with suppress(Exception):
-            # The last lines.
             for line in hook.get_batch_logs(batch, -1, LOG_LINES)["log"]:
                 seen.feed(line)
     return _end(state, seen)
 
 
 def _end(state: str, seen: DriverError) -> DriverEnd | None:
-    status = _STATUS_OF.get(state)
-    if status is None:
+    if (status := _STATUS_OF.get(state)) is None:
         return None
     return DriverEnd(status, _SOURCE, "" if status == "FINISHED" else seen.explain(None, f"the batch is {state}"))

@@ -247,12 +247,9 @@ def described(airflow: AirflowTry) -> dict[str, Any]:
     task, dag = airflow.task, airflow.dag
     if task is None or dag is None:
         return {}
-    text, kind = None, None
     # Upstream fault (Airflow 3.3): a mapped task of the database may lack the attribute ``doc``.
-    with suppress(AttributeError):
-        text, kind = get_task_documentation(task)
-    if not text:
-        text, kind = get_dag_documentation(dag)
+    own = get_task_documentation(task) if hasattr(task, "doc") else (None, None)
+    text, kind = own if own[0] else get_dag_documentation(dag)
     owner = (task if task.owner != "airflow" else dag).owner
     return {
         "owners": [each.strip() for each in owner.split(",")],

@@ -80,8 +80,8 @@ class Ended:
         lineage = structs.replace(lineage, status=running.submission.summary(reason))
         # A service that took no job has said so in the error.
         is_refused = error is not None and running.launch.service and running.submission.driver.driver_id is None
-        has_lineage = collector.counts.read or collector.state.logged
-        is_lacking = running.is_injected and is_whole and not (has_lineage or is_refused)
+        known = collector.counts.read or collector.state.logged or is_refused
+        is_lacking = running.is_injected and is_whole and not known
         lacking = None
         if is_lacking:
             launch, has_listener = running.launch, running.has_listener

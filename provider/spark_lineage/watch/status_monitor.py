@@ -199,9 +199,8 @@ class StatusMonitor:
     def driver_error(self) -> str:
         """Why the driver failed, or where it was lost, in the cluster manager's words; in client mode who killed it."""
         statuses = {"KILLED"} if self.is_client else {*ENDED, "UNKNOWN", "REATTACHED"}
-        ends = [
-            one for one in self.transitions("APPLICATION" if self.is_client else "DRIVER") if one.new_status in statuses
-        ]
+        subject: Subject = "APPLICATION" if self.is_client else "DRIVER"
+        ends = [one for one in self.transitions(subject) if one.new_status in statuses]
         # An earlier try may have lost a driver that went on.
         last = [one for one in ends[-1:] if one.new_status != "REATTACHED"]
         return " ".join(part for one in last for part in (one.exception or one.detail, f"({one.source})") if part)
