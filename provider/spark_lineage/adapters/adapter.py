@@ -150,7 +150,7 @@ class OperatorAdapter(ABC):
 
         :param tags: of the user for YARN
         """
-        self.launch_id = launch_id
+        self.launch_id = "" if self.is_service else launch_id
 
     @abstractmethod
     def remember_secrets(self) -> None:

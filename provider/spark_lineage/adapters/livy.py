@@ -68,9 +68,6 @@ class LivyAdapter(OperatorAdapter):
         """Add what was prepared to the ``conf`` of the batch."""
         self._added = self.added(prepared)
 
-    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
-        """Mark nothing: no process of the driver is on this machine."""
-
     def remember_secrets(self) -> None:
         """Learn the secrets of the batch."""
         remember_values(self.arguments.conf)

@@ -64,9 +64,6 @@ class SparkKubernetesAdapter(OperatorAdapter):
         """Keep what is added to ``sparkConf`` until the object is created."""
         self._added = self.added(prepared)
 
-    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
-        """Mark nothing: no process of the job runs on this machine."""
-
     def remember_secrets(self) -> None:
         """Learn the secrets of the job."""
         with self.task.guard("The secrets of the object are not known", can_fail=False):
