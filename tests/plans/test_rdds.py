@@ -111,9 +111,24 @@ def test_a_scan_without_a_name_is_unread_in_its_first_job_alone() -> None:
     assert rows.of_job(job(SCAN, QUERY, rdd(4, "PythonRDD", parents=[3]))) == Rows()
 
 
-@pytest.mark.parametrize("stage", ["csv at NativeMethodAccessorImpl.java:0", "json at A.scala:1", "load at B.scala:2"])
+OVER_CONNECT = 'Spark Connect - session_id: "1"\nuser_context {\n  user_id: "ada"\n}\nplan {\n  command {\n    %s {...'
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "csv at NativeMethodAccessorImpl.java:0",
+        "json at A.scala:1",
+        "load at B.scala:2",
+        OVER_CONNECT % "write_operation",
+    ],
+)
 def test_schema_inference_has_no_unread_files(stage) -> None:
     assert RddRows(Tables()).of_job(job(SCAN, QUERY, stage=stage)) == Rows()
+
+
+def test_rows_of_a_model_over_connect_are_unread() -> None:
+    assert RddRows(Tables()).of_job(job(SCAN, QUERY, stage=OVER_CONNECT % "ml_command")) == UNREAD
 
 
 def test_a_scan_that_the_plan_of_an_execution_has_names_the_rdd_in_later_jobs() -> None:

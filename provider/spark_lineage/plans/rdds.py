@@ -38,9 +38,12 @@ _DELTA_STATE = re.compile(r"Delta Table State .*/_delta_log")
 _FILE_RDD = re.compile(r"(?:\w*Hadoop|FileScan|BinaryFile|WholeTextFile)RDD")
 # The method that an RDD of a cache is made by: its rows are those of a plan as well.
 _OF_CACHE = "mapPartitionsInternal"
-# Methods that read only to learn a schema, unless they run an execution; of these the plan is known.
+# Methods that read only to learn a schema, unless they run an execution; of these the plan is known. A program over
+# Spark Connect has no RDD of its own, and only its models read the rows of one.
 _INFERRING = re.compile(
     r"(?:csv|json|xml|load|orc|parquet|avro|text|textFile|table|sql|createTable|createExternalTable) at "
+    r"|Spark Connect - (?!.*\bml_command\b)",
+    re.DOTALL,
 )
 # How many RDDs are remembered; of those that are forgotten, a checkpoint has an unknown source.
 _REMEMBERED = 20_000
