@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -59,22 +60,24 @@ class SparkConnectAdapter(PySparkAdapter):
     def _observed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def observed(*arguments: Any, **keywords: Any) -> Any:
-            self._client = keywords.get("spark")
-            with self.guard("The lineage of the session is not collected"):
-                self._find_log()
+            self._find_log(keywords.get("spark"))
             return function(*arguments, **keywords)
 
-        return observed
+        @functools.wraps(function)
+        def generating(*arguments: Any, **keywords: Any) -> Any:
+            self._find_log(keywords.get("spark"))
+            return (yield from function(*arguments, **keywords))
 
-    def _find_log(self) -> None:
-        """Ask the server for its event log, and have it read.
+        # Airflow runs the body of a generator, and takes what else returns one for its result.
+        return generating if inspect.isgeneratorfunction(function) else observed
 
-        :raises OSError: where there is none that can be read from here
-        """
-        found = {key: self._client.conf.get(key, "") for key in ASKED}
-        follow_session(self.driver, found)
-        if self.observer is not None:
-            self.observer.started(os.getpid())
+    def _find_log(self, client: Any) -> None:
+        """Ask the server for its event log, and have it read."""
+        self._client = client
+        with self.guard("The lineage of the session is not collected"):
+            follow_session(self.driver, {key: client.conf.get(key, "") for key in ASKED})
+            if self.observer is not None:
+                self.observer.started(os.getpid())
 
 
 def session_of(remote: str) -> str:

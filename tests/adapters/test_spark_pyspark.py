@@ -1,0 +1,50 @@
+"""What an adapter of a function of Python makes of its operator, without Spark."""
+
+from __future__ import annotations
+
+import inspect
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_lineage.adapters.adapter import AdaptedTask
+from spark_lineage.adapters.spark_connect import SparkConnectAdapter
+from spark_lineage.adapters.spark_pyspark import PySparkAdapter
+from spark_lineage.settings.places import Places
+
+
+class Guard:
+    """A guard that keeps nothing."""
+
+    def __call__(self, *_: Any, **__: Any) -> Guard:
+        return self
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> bool:
+        return True
+
+
+def adapter(master: str = "local[1]", extra: dict[str, str] | None = None, **own: Any) -> PySparkAdapter:
+    places = Places({}, extra or {}, has_connection=True, master=master)
+    task = AdaptedTask(lambda: None, lambda: False, places, None, "", Guard())  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"config_kwargs": {}, "op_kwargs": {}, "execute_callable": lambda: None, **own}
+    operator = SimpleNamespace(**fields)
+    return PySparkAdapter.of(operator, operator, task)
+
+
+def test_function_that_is_a_generator_stays_one() -> None:
+    def function(spark: Any) -> Any:
+        yield spark
+        return "returned"
+
+    adapted = adapter("sc://host")
+    assert isinstance(adapted, SparkConnectAdapter)
+    observed = adapted._observed(function)
+    assert inspect.isgeneratorfunction(observed)
+    running = observed(spark="session")
+    assert next(running) == "session"
+    with pytest.raises(StopIteration) as ended:
+        next(running)
+    assert ended.value.value == "returned"
