@@ -34,6 +34,25 @@ def adapter(master: str = "local[1]", extra: dict[str, str] | None = None, **own
     return PySparkAdapter.of(operator, operator, task)
 
 
+@pytest.mark.parametrize(
+    ("master", "extra", "own", "remote"),
+    [
+        ("sc://host:15002", {}, {}, "sc://host:15002"),
+        ("sc://host:15002", {"spark.remote": "sc://other"}, {}, "sc://host:15002"),
+        ("sc://host:15002", {}, {"spark.remote": "sc://other"}, "sc://other"),
+        ("local[1]", {"spark.remote": "sc://other"}, {}, "sc://other"),
+    ],
+)
+def test_server_is_the_one_that_the_operator_connects_to(master: str, extra: Any, own: Any, remote: str) -> None:
+    adapted = adapter(master, extra, config_kwargs=own)
+    assert isinstance(adapted, SparkConnectAdapter)
+    assert adapted.remote == remote
+
+
+def test_server_that_pyspark_starts_itself_is_a_driver_of_the_task() -> None:
+    assert type(adapter(config_kwargs={"spark.remote": "local[2]"})) is PySparkAdapter
+
+
 def test_function_that_is_a_generator_stays_one() -> None:
     def function(spark: Any) -> Any:
         yield spark

@@ -22,6 +22,8 @@ from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.secrets.redaction import remember_values
 
 REMOTE, _MASTER = "spark.remote", "spark.master"
+# The scheme of the URL of a server of Spark Connect.
+SERVER = "sc://"
 
 
 @dataclass(eq=False)
@@ -55,14 +57,16 @@ class PySparkAdapter(OperatorAdapter):
 
         extra = {str(key): str(value) for key, value in task.places.extra.items()}
         has_master = task.places.has_connection and not task.places.master.endswith("://")
-        master, remote = task.places.master if has_master else "local[*]", ""
+        master = task.places.master if has_master else "local[*]"
+        remote = master if master.startswith(SERVER) else ""
         if master.startswith("spark_connect://"):
             # As the operator asks for it.
             from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 
             remote = SparkConnectHook(operator.conn_id).get_connection_url()
-        remote = str(operator.config_kwargs.get(REMOTE) or extra.get(REMOTE) or remote)
-        kind = SparkConnectAdapter if remote else PySparkAdapter
+        remote = str(operator.config_kwargs.get(REMOTE) or remote or extra.get(REMOTE, ""))
+        # PySpark starts the server of any other URL itself, with the properties of a driver.
+        kind = SparkConnectAdapter if remote.startswith(SERVER) else PySparkAdapter
         before, is_killed = task.before_submit, task.is_killed
         return kind(operator, before, is_killed, guard=task.guard, extra=extra, master=master, remote=remote)
 
