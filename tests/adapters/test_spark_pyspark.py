@@ -11,6 +11,7 @@ import pytest
 from spark_lineage.adapters.adapter import AdaptedTask
 from spark_lineage.adapters.spark_connect import SparkConnectAdapter
 from spark_lineage.adapters.spark_pyspark import PySparkAdapter
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import Places
 
 
@@ -67,3 +68,8 @@ def test_function_that_is_a_generator_stays_one() -> None:
     with pytest.raises(StopIteration) as ended:
         next(running)
     assert ended.value.value == "returned"
+
+
+def test_secrets_that_the_function_gets_are_masked() -> None:
+    adapter(op_kwargs={"token": "OpKwS3cr3t88", "spark": object()}).remember_secrets()
+    assert redact("refused OpKwS3cr3t88") == "refused ***"

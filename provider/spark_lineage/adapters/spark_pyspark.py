@@ -94,8 +94,9 @@ class PySparkAdapter(OperatorAdapter):
         """Mark nothing: the environment of the task's process is the user's."""
 
     def remember_secrets(self) -> None:
-        """Learn the secrets of the job."""
-        remember_values({**os.environ, **self.arguments.conf, REMOTE: self.remote})
+        """Learn the secrets of the job, of which those that the function gets are texts."""
+        given = {key: value for key, value in self.hook.op_kwargs.items() if isinstance(value, str)}
+        remember_values({**os.environ, **given, **self.arguments.conf, REMOTE: self.remote})
 
     @property
     def has_driver_ended(self) -> bool:
