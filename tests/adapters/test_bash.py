@@ -53,11 +53,12 @@ def test_settings_of_the_user_are_not_added_and_their_options_come_last(bench: A
     assert "HOME" not in outcome.command["env"], "env is not appended"
 
 
-def test_code_that_skips_the_task_skips_it(bench: Any) -> None:
+def test_code_that_skips_the_task_skips_it_and_is_no_failure(bench: Any) -> None:
     outcome = bench.run(bash_command="spark-submit one.py; exit 99")
 
     assert outcome.error is not None
     assert "AirflowSkipException" in outcome.error
+    assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "COMPLETE"
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,9 @@ class BashAdapter(OperatorAdapter):
             return self._run_stock(command, env={**self._env, **self.begin()}, **others)
         finally:
             if self.hook.sub_process is not None:
-                self.driver.exit_code = self.hook.sub_process.poll()
+                code = self.hook.sub_process.poll()
+                # The operator skips the task for such a code.
+                self.driver.exit_code = None if code in (self.operator.skip_on_exit_code or ()) else code
 
     def _take_line(self, line: str, *values: Any, **keywords: Any) -> None:
         """Take what the hook logs: while its process runs, a line without a text of its own is the command's."""

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
 DEFERRED = "TaskDeferred"
+_SKIPPED = "AirflowSkipException"
 # After that the process of the task is not killed: there is as much time as is needed.
 _TIMEOUT = "AirflowTaskTimeout"
 _begun = partial(BoundedRun, name="spark-lineage-kill")
@@ -220,7 +221,8 @@ class LineageSession:
         # An operator that defers itself goes on in another session, which may be the one that submits.
         if (is_deferred or (self._is_resumed and error is None)) and not is_submitted:
             return
-        error = None if is_deferred else error
+        # The OpenLineage provider sends COMPLETE of a task that skips itself.
+        error = None if kind is not None and kind.__name__ in (DEFERRED, _SKIPPED) else error
         self._has_succeeded = error is None
         if error is not None and not isinstance(error, Exception):
             why = type(error).__name__
