@@ -265,12 +265,13 @@ class EventLogReader:
             return
         try:
             event = events.decoded(line)
+            is_read = event is not None and (session is None or session.passes(event))
         except LineError as error:
             self.counts.add(error.reason)
             # The text of the error never quotes the line, which may hold a secret.
             log.debug("Set aside %s: %s", place, error)
             return
-        if event is None or not (session is None or session.passes(event)):
+        if not is_read:
             return
         if isinstance(event, events.TaskEnd):
             self._sums.add(event)

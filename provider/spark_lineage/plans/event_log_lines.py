@@ -17,6 +17,7 @@ from spark_lineage.merge.transition import AwareTime
 
 _SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 _DRIVER = "org.apache.spark.sql.execution.ui.SparkListenerDriver"
+_CONNECT = "org.apache.spark.sql.connect.service.SparkListenerConnect"
 _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 _OPENLINEAGE = "spark.openlineage."
 _EVENT = re.compile(rb'\{"Event":"([^"]+)"')
@@ -341,8 +342,17 @@ class QueryProgress(_Event, gc=False, tag=f"{_STREAMING}QueryProgressEvent"):
     progress: Progress
 
 
-class SessionClosed(_Event, gc=False, tag="org.apache.spark.sql.connect.service.SparkListenerConnectSessionClosed"):
+class SessionClosed(_Event, gc=False, tag=f"{_CONNECT}SessionClosed"):
     sessionId: str = ""
+
+
+class OperationStarted(_Event, gc=False, tag=f"{_CONNECT}OperationStarted"):
+    jobTag: str = ""
+    statementText: str = ""
+
+
+class OperationClosed(_Event, gc=False, tag=f"{_CONNECT}OperationClosed"):
+    jobTag: str = ""
 
 
 _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
