@@ -29,13 +29,17 @@ _SERVICES = {
 _COMMANDS = ("bash_command", "command", "cmds", "arguments")
 _OURS = {"lineage_dir", "lineage_conn_id"}
 _DISTINCT = 3
-_SUBMIT = re.compile(r"""(?:^|[\s/"'(`=])spark-(?:submit|sql|pipelines|shell)(?=$|[\s"')`])""")
+_SUBMIT = re.compile(
+    r"""(?:^|[\s/"'(`=])spark[23]?-(?:submit|sql|pipelines|shell|class\s+org\.apache\.spark\.deploy\.SparkSubmit)(?=$|[\s"')`])"""
+)
 _PARTS = re.compile(r"[\n;&|]+")
 # What names a program and does not run it, and what asks a running application.
 _NAMES_IT = re.compile(
-    r"(?:\S*/)?(?:echo|printf|which|type|command\s+-v|\w*grep|pkill|killall|ls|cat|test|\[+|rm|cp|man)\b"
+    r"\[|(?:\S*/)?(?:echo|printf|which|type|command\s+-v|\w*grep|pkill|killall|ls|cat|head|tail|test|rm|cp|mv|ln|man|tar|"
+    r"ch(?:mod|own)|curl|wget|pip\d?|(?:export|alias)(?!.*\$\()|find(?!.*-exec))\b"
 )
-_ASKS = re.compile(r"\s--(?:version|help|kill|status)\b")
+# An option of the program itself comes behind it.
+_ASKS = re.compile(r"\bspark[23]?-\w+(?:\s+--?[\w-]+(?:[\s=]+[^\s-]\S*)?)*?\s+--(?:version|help|kill|status)(?=\s|$)")
 _BEFORE = re.compile(r"(?:(?:\w+=\S*|!|if|while|then|do|else|sudo|exec|time|nohup|env)\s+)*")
 _COMMENT = re.compile(r"(?:^|\s)#[^\n]*")
 
