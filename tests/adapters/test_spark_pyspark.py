@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.adapters.adapter import AdaptedTask
-from spark_lineage.adapters.spark_connect import SparkConnectAdapter
+from spark_lineage.adapters.spark_connect import SparkConnectAdapter, with_session
 from spark_lineage.adapters.spark_pyspark import PySparkAdapter
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import Places
@@ -52,6 +52,10 @@ def test_server_is_the_one_that_the_operator_connects_to(master: str, extra: Any
 
 def test_server_that_pyspark_starts_itself_is_a_driver_of_the_task() -> None:
     assert type(adapter(config_kwargs={"spark.remote": "local[2]"})) is PySparkAdapter
+
+
+def test_session_of_a_url_that_ends_without_a_parameter_is_its_only_one() -> None:
+    assert with_session("sc://host:15002/;", "1") == "sc://host:15002/;session_id=1"
 
 
 def test_function_that_is_a_generator_stays_one() -> None:

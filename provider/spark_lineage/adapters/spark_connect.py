@@ -91,7 +91,7 @@ def with_session(remote: str, session_id: str) -> str:
     if session_of(remote):
         return remote
     has_path = "/" in remote.removeprefix("sc://")
-    return f"{remote}{'' if has_path else '/'};session_id={session_id}"
+    return f"{remote.rstrip(';')}{'' if has_path else '/'};session_id={session_id}"
 
 
 def follow_session(driver: Driver, conf: Mapping[str, str]) -> None:
