@@ -74,6 +74,11 @@ def test_command_for_a_cluster_gets_nothing(bench: Any, command: str) -> None:
     assert "the command submits to a cluster" in outcome.printed
 
 
+def test_comment_of_a_command_sets_nothing(bench: Any) -> None:
+    command = "# not --deploy-mode cluster\nspark-submit one.py # --conf spark.eventLog.enabled=false"
+    assert options(bench.run(bash_command=command).command)["spark.eventLog.enabled"] == "tRuE"
+
+
 def test_value_with_quotes_and_spaces_is_one_option() -> None:
     assert shlex.split(_option("spark.a", 'b "c" \\d')) == ['-Dspark.a=b "c" \\d']
 

@@ -54,8 +54,8 @@ class BashAdapter(OperatorAdapter):
 
     @property
     def _command(self) -> str:
-        # A script is run from a file, and the decorator makes the command when it runs.
-        return str(self.operator.bash_command)
+        # A script is run from a file, and the decorator makes the command when it runs. A comment is no command.
+        return re.sub(r"(?m)(?:^|\s)#.*$", "", str(self.operator.bash_command))
 
     @property
     def submitter(self) -> Submitter:
