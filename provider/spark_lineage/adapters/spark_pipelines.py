@@ -23,7 +23,7 @@ from spark_lineage.launch.log import Guard, Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
 
 _REMOTE = "SPARK_REMOTE"
-# In a session of its own: that of the pipeline is its client's.
+# In a session of its own, which it closes: that of the pipeline is its client's.
 _ASK = """
 import json, sys
 from pyspark.sql import SparkSession
@@ -106,7 +106,7 @@ class SparkPipelinesAdapter(OperatorAdapter):
 
     def _run(self, **popen: Any) -> None:
         self.hook._env_vars = {**self._users, **self.begin()}
-        asking = self._asked(_ASK, self._remote)
+        asking = self._asked(_ASK, self._remote.replace(f";session_id={session_of(self._remote)}", ""))
         try:
             self._run_stock(**popen)
         finally:
