@@ -37,6 +37,13 @@ _ADAPTERS = {
         "spark_kubernetes.SparkKubernetesAdapter"
     ),
 }
+# Of the flags of spark-submit, for a job that has properties alone.
+_PROPERTY_OF = {
+    "jars": "spark.jars",
+    "packages": "spark.jars.packages",
+    "driver_class_path": "spark.driver.extraClassPath",
+    "py_files": "spark.submit.pyFiles",
+}
 # From asking the processes of a killed job to end until they are killed.
 GRACE_SECONDS = 1.0
 
@@ -129,9 +136,10 @@ class OperatorAdapter(ABC):
         """Pass what was prepared on to the job that is about to be submitted."""
 
     def added(self, prepared: PreparedArguments) -> dict[str, str]:
-        """Return the properties of what was prepared that the user has not set so themselves."""
-        users = self.arguments.conf
-        return {key: value for key, value in prepared.arguments.conf.items() if users.get(key) != value}
+        """Return what was prepared, also the jar of the listener, as properties; without those that the user set so."""
+        arguments, users = prepared.arguments, self.arguments.conf
+        flags = {key: getattr(arguments, name) for name, key in _PROPERTY_OF.items()}
+        return {key: value for key, value in {**arguments.conf, **flags}.items() if value not in (None, users.get(key))}
 
     def begin(self) -> Mapping[str, str]:
         """Have lineage injected into the job that is about to be submitted; return what its environment gets here.

@@ -21,13 +21,6 @@ from spark_lineage.launch.directory import read_small
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_query, remember_values
 
-# The hook has no arguments for these.
-_PROPERTY_OF = {
-    "jars": "spark.jars",
-    "packages": "spark.jars.packages",
-    "driver_class_path": "spark.driver.extraClassPath",
-    "py_files": "spark.submit.pyFiles",
-}
 # The condition of an error, as the shell prints it (``SparkSQLDriver``); before 3.4 also with words before it.
 _FAILURE = re.compile(r"(?:Error in query: )?(?P<text>\[[A-Z0-9]*_[A-Z0-9_.]+\] .+)")
 
@@ -75,11 +68,7 @@ class SparkSqlAdapter(OperatorAdapter):
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Pass what was prepared to spark-sql."""
-        arguments, users = prepared.arguments, self.arguments.conf
-        flags = {key: getattr(arguments, name) for name, key in _PROPERTY_OF.items()}
-        conf = {**arguments.conf, **{key: value for key, value in flags.items() if value is not None}}
-        added = [f"{key}={value}" for key, value in conf.items() if users.get(key) != value]
-        self._added = [part for one in added for part in ("--conf", one)]
+        self._added = [part for key, value in self.added(prepared).items() for part in ("--conf", f"{key}={value}")]
         if prepared.properties_file is not None:
             self._added += ["--properties-file", str(prepared.properties_file)]
         self.env = prepared.env
