@@ -19,6 +19,8 @@ from fast_spark import JAVA_ENV
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+# The module of an operator that is to be written.
+LEFT_OPEN = "operators/spark_lineage/operators/lineage_X.py"
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#]+)")
 
 # A process with Airflow in it takes most of a second to end as usual.
@@ -104,3 +106,15 @@ def test_shell_block(commands: str, tmp_path: Path, warm_python: Any) -> None:
 def test_links(document: Path) -> None:
     paths = [match["path"] for match in LINK.finditer(document.read_text())]
     assert not [path for path in paths if not (document.parent / path).exists()]
+
+
+def test_files_and_tables_that_contributing_names_are_there() -> None:
+    roots = [ROOT / name for name in ("provider", "operators", "listeners", "tests", "benchmarks", "docs")]
+    files = [path for root in roots for path in root.rglob("*.py")]
+    source = "\n".join(path.read_text() for path in files)
+    spans = re.findall(r"`([^`\n]+)`", (ROOT / "CONTRIBUTING.md").read_text())
+    modules = [span for span in spans if re.fullmatch(r"[\w/]+\.py", span) and span != LEFT_OPEN]
+    tables = [span for span in spans if re.fullmatch(r"_?[A-Z_]{4,}", span)]
+    assert (len(modules) > 20, len(tables) > 5) == (True, True)
+    assert not [one for one in modules if not any(f"/{path}".endswith(f"/{one}") for path in files)]
+    assert not [one for one in tables if not re.search(rf"^\s*{one}\b", source, re.MULTILINE)]
