@@ -32,7 +32,8 @@ class LivyAdapter(OperatorAdapter):
 
     A task that does not poll (``polling_interval`` 0, the default) ends before its batch.
 
-    Upstream fault (4.6): the log of a batch is printed as it is, with the secrets that are in it.
+    Upstream faults (4.6): the log of a batch is printed as it is, with the secrets that are in it, and a task that is
+    killed while it posts leaves its batch.
     """
 
     takes_listener = False
@@ -97,6 +98,9 @@ class LivyAdapter(OperatorAdapter):
         self.driver.driver_id = str(batch)
         if self.observer is not None:
             self.observer.submitted(str(batch))
+        if self.is_killed():
+            # on_kill came before there was a batch.
+            self.hook.delete_batch(batch)
         return batch
 
     def _observe_state(self, *arguments: Any, **keywords: Any) -> Any:

@@ -30,6 +30,7 @@ from spark_lineage.submission.log_mirror import place_of_server
 from spark_lineage.submission.submission import Submission
 from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, job_url
 from spark_lineage.task.tracking import Tracking
+from spark_lineage.watch.status_monitor import AIRFLOW, SUBMIT
 
 if TYPE_CHECKING:
     from spark_lineage.inject.task_injection import TaskInjection
@@ -188,7 +189,7 @@ class Running:
         """Learn the id by which the provider finds the running job again."""
         self.learnt()
         self.keep(external_id=external_id)
-        self.submission.monitor.submitted(external_id)
+        self.submission.monitor.submitted(external_id, AIRFLOW if self.launch.service else SUBMIT)
 
     def learnt(self, *, is_over: bool = False) -> None:
         """Show the links that are known by now; any thread may."""

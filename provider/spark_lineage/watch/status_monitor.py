@@ -122,10 +122,10 @@ class StatusMonitor:
                 self._unwritten.append(transition)
             self._on_transition(transition)
 
-    def submitted(self, driver_id: str) -> None:
+    def submitted(self, driver_id: str, source: str = SUBMIT) -> None:
         """Note which driver was submitted: a process of this machine, or what its cluster calls it."""
         self.driver_id = driver_id
-        self.note("SUBMITTED", SUBMIT)
+        self.note("SUBMITTED", source)
         self.flush(BRIEF_SECONDS)
 
     def reattached(self, driver_id: str, try_number: int) -> None:
