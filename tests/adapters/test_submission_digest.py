@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 
-from spark_lineage.adapters.submission_digest import submission_digest
+from spark_lineage.adapters.submission_digest import is_known, submission_digest
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 
 
@@ -55,3 +55,22 @@ def test_the_content_of_a_program_counts_not_its_time(tmp_path: Path) -> None:
     assert digest(application=str(program)) == first
     program.write_text("two")
     assert digest(application=str(program)) != first
+
+
+def test_the_modules_and_python_files_of_a_program_count_too(tmp_path: Path) -> None:
+    program, beside, library = (tmp_path / name for name in ("job.py", "tables.py", "lib.py"))
+    program.write_text("import tables\n")
+    arguments = {"application": f"file://{program}", "py_files": str(library)}
+    seen = {digest(**arguments)}
+    for file, text in ((beside, "NAME = 'a'"), (beside, "NAME = 'b'"), (library, "one"), (library, "two")):
+        file.write_text(text)
+        seen.add(digest(**arguments))
+    assert len(seen) == 5
+
+
+def test_a_program_elsewhere_is_not_known(tmp_path: Path) -> None:
+    program = tmp_path / "job.py"
+    known = [str(program), f"file:{program}", None, "s3a://bucket/job.py", "local:///opt/job.py"]
+    program.write_text("")
+    tasks = [LineageSparkSubmitOperator(task_id="load", application=one) for one in known]
+    assert [is_known(task) for task in tasks] == [True, True, True, False, False]

@@ -77,6 +77,7 @@ FACETS = [
         setAside={"no JSON": 1},
         evidence=["listener"],
         collectedFrom=["directory", "event_log", "history"],
+        typesFrom="2026-01-02T03:04:05+00:00",
     ),
     facet(facets.VERSIONS_KEY, versions=["1", "3"]),
     facet(

@@ -230,3 +230,15 @@ def test_a_program_that_names_the_settings_may_leave_nothing_but_the_jar(bench: 
     outcome = bench.run(openlineage_jar=None, evidence=evidence, application=str(program))
     assert "The program names settings of event logs, so no event log is added" in outcome.printed
     assert ("Cannot download the OpenLineage listener jar" in outcome.printed) is (evidence == "auto")
+
+
+def test_after_a_driver_that_died_of_memory_the_next_try_has_no_listener(bench: Any) -> None:
+    program = str(bench.file("job.py", b""))
+    oom = ["java.lang.OutOfMemoryError: Java heap space"]
+    first, second = (
+        bench.run(application=program, evidence="auto", lineage=[EVENTS], log=oom, exit_code=52) for _ in range(2)
+    )
+    assert "spark.extraListeners" in first.command["conf"]
+    assert "spark.extraListeners" not in second.command["conf"]
+    assert "Spark's event log (the driver ran out of memory with OpenLineage's listener on 20" in second.printed
+    assert "spark.extraListeners" in bench.run(application=program, evidence="both").command["conf"]

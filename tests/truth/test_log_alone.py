@@ -11,6 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
+
+from spark_lineage.launch.directory import EVENTS_FILE
+from spark_lineage.merge.conclusion import EndFacts, conclude
+from spark_lineage.merge.state import with_contents
+from spark_lineage.merge.task import lacking_in_log, task_lineage
+from spark_lineage.submission.collector import Collector
 
 pytestmark = pytest.mark.shares("recordings")
 
@@ -82,3 +89,38 @@ def test_the_docs_have_the_figures(scores: Mapping[str, Any]) -> None:
         lines.append(f"| {kind} | {len(found)} | {' | '.join(cells)} |")
     table = "\n".join(lines)
     assert table in DOCS.read_text(), f"copy this table:\n{table}"
+
+
+def _unmeasured(content: Any) -> Any:
+    """Return the content of a run without numbers, of which most recorded logs lack the lines."""
+    return structs.replace(
+        content,
+        **{
+            side: tuple(structs.replace(one, statistics=None) for one in getattr(content, side))
+            for side in ("inputs", "outputs")
+        },
+    )
+
+
+def _lacking(version: str, job: str) -> str:
+    """Return what the log of a recorded program is found to lack."""
+    application = measure.merged_recording(job, version)[0]
+    collector = Collector()
+    collector.read_event_log(application.home / "eventlog")
+    with (application.home / "lineage" / EVENTS_FILE).open("rb") as stream:
+        collector.read(stream, source="")
+    state = collector.state
+    state.runs = with_contents(state.runs, _unmeasured)
+    for key, one in state.executions.items():
+        state.executions[key] = _unmeasured(one)
+    return lacking_in_log(state, task_lineage(state, conclude(EndFacts(exit_code=application.exit_code))))
+
+
+def test_a_log_that_is_found_to_be_enough_is_right_and_counts_nothing() -> None:
+    enough = {(version, job) for version, job in measure.recordings() if not _lacking(version, job)}
+    assert len(enough) > len(list(measure.recordings())) // 3
+    for version, job in sorted(enough):
+        scores = measure.recorded_scores(job, version, is_log_alone=True)
+        assert {name for name in scores if name != "rows" and not scores[name].is_perfect} == set(), (version, job)
+        facets = measure.merged_recording(job, version, is_log_alone=True)[1]["run"]["facets"]
+        assert not {"sparkLineage_unreadPlans", "sparkLineage_unknownDatasets"} & facets.keys(), (version, job)

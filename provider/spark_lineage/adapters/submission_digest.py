@@ -6,8 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from spark_lineage.inject.task_injection import modules_beside
+from spark_lineage.launch.directory import without_scheme
 
 # What differs from run to run in Airflow's templates; what a user chooses (`params`, `var`, `dag_run.conf`) does not.
 _OF_THE_RUN = re.compile(
@@ -33,8 +37,7 @@ def submission_digest(task: Any) -> str:
     }
     # The only argument that decides what is run, and is no template.
     submitted["java_class"] = str(getattr(task, "_java_class", None))
-    code = getattr(getattr(task, "python_callable", None), "__code__", None)
-    submitted["program"] = _program(str(getattr(task, "application", None) or getattr(code, "co_filename", "")))
+    submitted["program"] = _program(task)
     # What JSON has not is known by its type: the text of an object may hold its address.
     text = json.dumps(submitted, sort_keys=True, default=lambda value: type(value).__qualname__)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -53,12 +56,28 @@ def _identity(original: Any, rendered: Any) -> Any:
     return original
 
 
-def _program(application: str) -> str:
-    path = Path(application)
-    try:
-        if path.stat().st_size > _MAX_PROGRAM_BYTES:
-            return str(path.stat().st_size)
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except (OSError, ValueError):
-        # It is elsewhere; its name is among the arguments.
-        return ""
+def is_known(task: Any) -> bool:
+    """Whether the digest has the content of the program: one that lies elsewhere may change under its name."""
+    application = getattr(task, "application", None)
+    return not application or Path(without_scheme(str(application))).is_file()
+
+
+def _program(task: Any) -> str:
+    """Return the digest of the program's files that are on this machine, with what Python imports from beside them."""
+    code = getattr(getattr(task, "python_callable", None), "__code__", None)
+    application = str(getattr(task, "application", None) or getattr(code, "co_filename", ""))
+    found, waiting = dict[Path, bytes](), [application, *str(getattr(task, "py_files", None) or "").split(",")]
+    for text in waiting:
+        path = Path(without_scheme(text).partition("#")[0])
+        # Whatever is elsewhere has its name among the arguments.
+        with suppress(OSError, ValueError):
+            if path in found or not path.is_file():
+                continue
+            if path.stat().st_size > _MAX_PROGRAM_BYTES:
+                found[path] = str(path.stat().st_size).encode()
+                continue
+            content = path.read_bytes()
+            found[path] = hashlib.sha256(content).digest()
+            if path.suffix == ".py":
+                waiting += modules_beside(path, content)
+    return hashlib.sha256(b"".join(found.values())).hexdigest() if found else ""

@@ -387,6 +387,8 @@ def collection_facet(lineage: TaskLineage, counts: LineCounts | None) -> dict[st
         lines = {"linesRead": counts.read, "linesSetAside": sum(set_aside.values()), "setAside": set_aside}
         if counts.sources:
             lines["collectedFrom"] = sorted(counts.sources)
+    if lineage.types_from is not None:
+        lines["typesFrom"] = lineage.types_from.isoformat()
     return {COLLECTION_KEY: facet(COLLECTION_KEY, **lines, runs=lineage.run_count, evidence=list(lineage.evidence))}
 
 

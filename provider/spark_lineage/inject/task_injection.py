@@ -253,7 +253,7 @@ def program_says(word: bytes, application: str, others: Iterable[str]) -> bool:
                 if word in content:
                     return True
                 if path.suffix == ".py":
-                    waiting += _beside(path, content)
+                    waiting += modules_beside(path, content)
         except (OSError, ValueError, zipfile.BadZipFile):
             # Whatever runs the program says so, if it minds.
             continue
@@ -272,7 +272,7 @@ def _contents(path: Path) -> Iterator[bytes]:
         yield path.read_bytes()
 
 
-def _beside(program: Path, content: bytes) -> Iterator[str]:
+def modules_beside(program: Path, content: bytes) -> Iterator[str]:
     """Return the files of the modules that a Python file imports from its own directory, as Python would find them."""
     for imported in _IMPORTS.findall(content):
         for name in imported.decode().split(","):
@@ -297,12 +297,15 @@ class TaskInjection:
     prepared: PreparedArguments
     directory: Path
     event_log: EventLogInjection | None = None
+    why_alone: str = ""
+    """Why the job needs no listener, where it could have one."""
 
     @property
     def evidence(self) -> str:
         """The sources of the job's lineage."""
         listener = "OpenLineage's listener" if self.prepared.has_listener else ""
-        return " and ".join(filter(None, (listener, "Spark's event log" if self.has_event_log else "")))
+        sources = " and ".join(filter(None, (listener, "Spark's event log" if self.has_event_log else "")))
+        return f"{sources} ({self.why_alone})" if self.why_alone else sources
 
     @property
     def has_event_log(self) -> bool:
@@ -323,9 +326,11 @@ def inject_task(
     *,
     why_not_home: Callable[[str], str],
     guard: Guard,
+    why_alone: str = "",
 ) -> TaskInjection:
     """Prepare the submission of a task; the directory of its launch is made, and stays, whatever comes after that.
 
+    :param why_alone: why a certain event log is enough; empty where it is not known to be
     :param why_not_home: says why an event log in the directory of a URL cannot be copied from there; empty if it can
     :raises NoEvidenceError: when the job has neither the listener nor an event log
     :raises Exception: for a lineage directory that cannot be used, and what
@@ -339,10 +344,7 @@ def inject_task(
         if not is_writable_tag(key, value):
             guard.log.warning("The tag %r is left out: the listener takes no ':' and ';' in tags.", key)
     task = _Task(lineage, arguments, submitter, why_not_home, guard)
-    injected, why_not = task.injected(settings)
-    if settings.evidence == "auto" and not injected.is_certain:
-        # Better to wait for the jar than to have nothing.
-        injected, why_not = task.injected(replace(settings, evidence="both"))
+    injected, why_not = task.chosen(settings, why_alone)
     if not injected.evidence:
         log = injected.event_log
         no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
@@ -390,6 +392,19 @@ class _Task:
     submitter: Submitter
     why_not_home: Callable[[str], str]
     guard: Guard
+
+    def chosen(self, settings: Settings, why_alone: str) -> tuple[TaskInjection, str]:
+        """Return what ``injected`` does with the evidence that ``auto`` chooses."""
+        if settings.evidence != "auto":
+            return self.injected(settings)
+        if why_alone:
+            injected, why_not = self.injected(replace(settings, evidence="event_log"))
+            if injected.is_certain:
+                injected.why_alone = why_alone
+                return injected, why_not
+        injected, why_not = self.injected(settings)
+        # Better to wait for the jar than to have nothing.
+        return (injected, why_not) if injected.is_certain else self.injected(replace(settings, evidence="both"))
 
     def injected(self, settings: Settings) -> tuple[TaskInjection, str]:
         """Return the submission with the available evidence, and why a wanted listener is missing."""

@@ -297,6 +297,7 @@ class TaskLineage(Struct, frozen=True, gc=False):
     of plans. ``actions`` and ``catalog_changes`` are in order of time. ``is_streaming``: a streaming query ran.
     ``run_count`` is the number of distinct Spark runs. ``evidence`` names the sources: ``listener``,
     ``event_log`` or ``driver_ui``.
+    ``types_from`` is the time of the run that columns have their types from, None for this one.
     ``status`` is None if the application was not watched. ``foreign`` are facets of its runs that pass through, as JSON
     by their names, ``foreign_of_job`` those of its jobs.
     """
@@ -317,6 +318,7 @@ class TaskLineage(Struct, frozen=True, gc=False):
     is_streaming: bool = False
     run_count: int = 0
     evidence: tuple[str, ...] = ()
+    types_from: datetime | None = None
     status: StatusSummary | None = None
     foreign: Facets = ()
     foreign_of_job: Facets = ()

@@ -209,6 +209,13 @@ class LineageState:
                 found.append(one)
         return found
 
+    def without_listener(self) -> LineageState:
+        """Return what would be known had no listener been there: the event log, and what is declared."""
+        other = LineageState()
+        other.runs = {run_id: run for run_id, run in self.runs.items() if run.content.is_declared}
+        other.executions, other.logged, other.transitions = self.executions, self.logged, self.transitions
+        return other
+
     @property
     def has_lost_ends(self) -> bool:
         """Whether runs may have ended that are open here; an event log with its end has the ends of all."""

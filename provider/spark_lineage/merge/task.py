@@ -7,7 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from operator import attrgetter
+from typing import Any
 
+import msgspec
 from msgspec import structs
 
 from spark_lineage.merge.conclusion import EndFacts, conclude, is_kill_asked
@@ -116,6 +118,47 @@ def task_lineage(
         foreign=foreign.of("run"),
         foreign_of_job=foreign.of("job"),
     )
+
+
+_COMPARED = ("inputs", "outputs", "attempted", "unconfirmed", "catalog_changes", "is_streaming", "foreign_of_job")
+
+
+def lacking_in_log(state: LineageState, lineage: TaskLineage, *, naming: Naming = DEFAULT_NAMING) -> str:
+    """Return what the event log lacks of a lineage that both sources made; empty where the log alone is enough.
+
+    It is enough without the types of columns, and without columns of inputs that the run did not read. A log of which
+    something was not read never is.
+
+    :param state: what the lineage was made from
+    """
+    alone = task_lineage(state.without_listener(), lineage.state, naming=naming)
+    if alone.unknown or alone.unread:
+        return "what it counts"
+    for theirs, ours in zip(lineage.inputs, alone.inputs, strict=False):
+        if {field.name for field in ours.schema} - {field.name for field in theirs.schema}:
+            return "inputs"
+    both, other = (
+        structs.replace(one, inputs=tuple(structs.replace(read, schema=()) for read in one.inputs))
+        for one in (lineage, alone)
+    )
+    lacking = [name for name in _COMPARED if _untyped(getattr(both, name)) != _untyped(getattr(other, name))]
+    if lineage.foreign != alone.foreign:
+        lacking.append("facets")
+    return ", ".join(lacking).replace("_", " ")
+
+
+def _untyped(value: object) -> object:
+    """Return a value of a lineage as JSON has it, without the types of columns."""
+
+    def without(part: Any) -> Any:
+        if isinstance(part, list):
+            return [without(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        is_column = part.keys() == set(SchemaField.__struct_fields__)
+        return {name: without(each) for name, each in part.items() if not (is_column and name == "type")}
+
+    return without(msgspec.json.decode(msgspec.json.encode(value)))
 
 
 def _inputs(

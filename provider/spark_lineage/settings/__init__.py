@@ -276,7 +276,7 @@ class Settings:
         "auto",
         "The source of the lineage. ``event_log``: Spark's event log alone, without a jar. ``listener``: OpenLineage's "
         "listener alone. ``both``: the two, and the first task waits for the jar. ``auto``: the two where the jar is "
-        "at hand, else the event log.",
+        "at hand, but the event log alone where an earlier run has shown that this is enough.",
         example="event_log",
     )
     granularity: Granularity = _setting(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from spark_lineage.adapters.driver_output import DriverError, LineRedaction
+from spark_lineage.adapters.submission_digest import is_known
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, BoundedRun
 from spark_lineage.launch.launch import with_application
 from spark_lineage.launch.log import (
@@ -20,10 +23,11 @@ from spark_lineage.launch.log import (
     log_status,
 )
 from spark_lineage.merge.conclusion import EndFacts, reported_end
-from spark_lineage.merge.task import task_lineage
+from spark_lineage.merge.task import lacking_in_log, task_lineage
 from spark_lineage.merge.transition import Status
 from spark_lineage.secrets.redaction import explain_error
 from spark_lineage.submission.declared import add_inlets_and_outlets
+from spark_lineage.task.last_end import OTHER_NAMES, Learnt, with_last_types
 from spark_lineage.task.links import JOB
 from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES
 from spark_lineage.watch.status_monitor import AIRFLOW, SUBMIT
@@ -44,6 +48,8 @@ _UNREACHED = {
     "ConsoleTransport, which are of INFO (spark.log.level, setLogLevel, log4j2.properties)",
 }
 """Why no event came, by how it was to come."""
+# What drivers and cluster managers write of them.
+_OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|OOMKilled|exit code 137|beyond the '?(?:PHYSICAL|VIRTUAL)")
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,8 @@ class Ended:
         lineage = task_lineage(collector.state, state, naming=prepared.task.naming, has_actions=has_actions)
         if running.is_injected:
             lineage = with_application(lineage, running.launch, running.submission.driver.application_id)
+        prepared.events.learnt = _learnt(running, lineage, reason, is_whole=is_whole)
+        lineage = with_last_types(lineage, prepared.events.repeated)
         lineage = structs.replace(lineage, status=running.submission.summary(reason))
         # A service that took no job has said so in the error.
         is_refused = error is not None and running.launch.service and running.submission.driver.driver_id is None
@@ -155,6 +163,25 @@ def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = No
         "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
         "spark.openlineage.transport.* set by the program itself."
     )
+
+
+def _learnt(running: Running, lineage: TaskLineage, reason: str, *, is_whole: bool) -> Learnt | None:
+    """Return what is known of the program from now on, None where the next run is to have both sources."""
+    prepared = running.prepared
+    known, end, made_with = prepared.events.learnt, prepared.events.repeated, prepared.made_with
+    if prepared.task.settings.evidence != "auto" or not is_known(prepared.context["task"]):
+        return None
+    if lineage.state == "FAIL" and running.has_listener and _OUT_OF_MEMORY.search(reason):
+        return Learnt(datetime.now(UTC), "", made_with, is_harmed=True)
+    if lineage.state != "COMPLETE" or not is_whole or (known and known.lacking and known.made_with == made_with):
+        return known
+    if "listener" in lineage.evidence:
+        lacking = lacking_in_log(running.submission.collector.state, lineage, naming=prepared.task.naming)
+        if end is not None and end.has_new_datasets(lineage):
+            lacking = OTHER_NAMES
+        running.guard.log.debug("The event log alone lacks: %s", lacking or "nothing, so that it is enough from now on")
+        return Learnt(datetime.now(UTC), lacking, made_with)
+    return known.after(lineage, end) if known and end and lineage.evidence else known
 
 
 def _conclude(running: Running, error: BaseException | None) -> tuple[TaskState, str]:

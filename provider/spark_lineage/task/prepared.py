@@ -15,6 +15,7 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage.adapters.adapter import adapter_name
+from spark_lineage.emit.run_event import PRODUCER
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
@@ -24,7 +25,7 @@ from spark_lineage.launch.launch import Launch, TaskKey, find_launch, indexed, l
 from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.launch.retention import remove_submitted
 from spark_lineage.merge.transition import StatusTransition, report_of
-from spark_lineage.settings.places import lineage_directory
+from spark_lineage.settings.places import DEFAULT_JAR, lineage_directory
 from spark_lineage.submission.declared import declared_lineage
 from spark_lineage.submission.event_channel import route_of
 from spark_lineage.submission.log_mirror import why_not_home
@@ -87,6 +88,13 @@ class Prepared:
         earlier = self.events.repeated
         sides = {} if earlier is None else {"inputs": earlier.inputs, "outputs": earlier.outputs}
         return declared_lineage(self.context, self.started, self.guard, task_state="COMPLETE", **sides)
+
+    @cached_property
+    def made_with(self) -> str:
+        """The versions of Spark, of the listener and of this package, as far as they are known here."""
+        spark = self.adapter.submitter.known_installation
+        jar = self.task.settings.openlineage_jar or DEFAULT_JAR
+        return f"{spark.spark_version if spark else 'Spark'} {jar} {PRODUCER}"
 
     @property
     def job_type(self) -> JobType | None:
@@ -251,6 +259,7 @@ class Prepared:
                 url, settings.event_log_from, endpoints.webhdfs_urls, has_history=has_history
             ),
             guard=self.guard,
+            why_alone=learnt.why_alone(self.made_with) if (learnt := self.events.learnt) is not None else "",
         )
         self.adapter.inject(injection.prepared)
         # What a driver leaves in a container of YARN is removed.

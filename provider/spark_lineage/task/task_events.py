@@ -1,8 +1,6 @@
 """The events of one task's run: START, RUNNING, its child runs, and the one that ends it.
 
-A START repeats the datasets of the last successful end. These are kept in one file for each submission of a task, below
-the lineage directory: another program or other arguments have none. Nor has a worker that does not share the directory
-with the one that ran the task before: its START names no datasets.
+A START repeats the datasets of the last successful end.
 """
 
 from __future__ import annotations
@@ -14,14 +12,11 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import structs
 from openlineage.client.generated.base import EventType as RunState
 
 from spark_lineage import add_ons
-from spark_lineage.adapters.submission_digest import submission_digest
 from spark_lineage.deliver.spool import Outgoing, append_end, append_event
-from spark_lineage.deliver.stored_event import made
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.child_events import child_events, going_on_event
 from spark_lineage.emit.task_event import (
@@ -36,15 +31,15 @@ from spark_lineage.emit.task_event import (
     task_event,
     transport_text,
 )
-from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, XCOMS, BoundedRun, Kill
-from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, read_small, replace_private
+from spark_lineage.launch.bounded_run import BRIEF_SECONDS, XCOMS, BoundedRun, Kill
 from spark_lineage.launch.launch import indexed
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.merge.conclusion import reported_end
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.settings.places import TaskSettings, lineage_directory
+from spark_lineage.settings.places import TaskSettings
+from spark_lineage.task.last_end import LastEnd, Learnt, keep_end, last_end, with_last_end, with_last_types
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -54,9 +49,6 @@ if TYPE_CHECKING:
     from spark_lineage.launch.launch import Launch
     from spark_lineage.settings import Settings
 
-# What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
-# show it without columns.
-_FACETS = ("schema", "symlinks", "dataSource", "catalog", "storage", "datasetType")
 # The OpenLineage provider sends child runs one after another.
 _CHILDREN_SECONDS = 10.0
 
@@ -88,6 +80,8 @@ class TaskEvents:
         self._last: tuple[EventType, Outgoing | None, str] | None = None
         self._last_end: Path | None = None
         self.repeated: LastEnd | None = None
+        self.learnt: Learnt | None = None
+        """What is known of the program, to be kept with the end."""
         with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
@@ -97,6 +91,7 @@ class TaskEvents:
             self._provider = "" if self._is_silent else transport_text()
         with guard("The next START repeats no datasets", can_fail=False):
             self._last_end, self.repeated = last_end(settings, context["task"])
+            self.learnt = None if self.repeated is None else self.repeated.learnt
 
     def begin(self, declared: TaskLineage | None) -> None:
         """Send START to the connections, once; the provider has done so already.
@@ -118,7 +113,7 @@ class TaskEvents:
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
         """Send what is known so far, beside what the START has repeated, unless the end was sent."""
-        known = with_last_end(self._known(lineage, counts), self.repeated)
+        known = with_last_end(self._known(with_last_types(lineage, self.repeated), counts), self.repeated)
         if self._has_ended or self._is_silent:
             return
         event = self._put("RUNNING", known)
@@ -168,8 +163,7 @@ class TaskEvents:
             self._types.append(end)
             # Whatever interrupts what comes before this, the end is sent again, with what is known then.
             self._has_ended = True
-        if end == "COMPLETE" or lineage.is_streaming:
-            self._keep_end(event)
+        self._keep_end(event if end == "COMPLETE" or lineage.is_streaming else None)
         if end == "COMPLETE" and self._settings.emit_assets:
             with self._guard("The task makes no asset events", can_fail=False):
                 if (assets := add_ons.part("assets")) is not None:
@@ -242,10 +236,11 @@ class TaskEvents:
                 XCOMS.use(lambda: self._context["ti"].xcom_push(key=tab.XCOM_KEY, value=view))
 
     def _keep_end(self, event: Outgoing | None) -> None:
-        # For the START of the next run.
-        if event is not None and self._last_end is not None:
+        # For the next run; of one that failed, only that the listener has harmed it.
+        is_kept = event is not None or (self.learnt is not None and self.learnt.is_harmed)
+        if self._last_end is not None and is_kept:
             with self._guard("The next START repeats no datasets", can_fail=False):
-                keep_end(self._last_end, event.body)
+                keep_end(self._last_end, None if event is None else event.body, self.repeated, self.learnt)
 
     def _known(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
         limit, log = int(self._settings.max_event_bytes), self._guard.log
@@ -325,55 +320,6 @@ def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunE
     return len(sent)
 
 
-class LastEnd(Struct, frozen=True):
-    """The datasets of an end, as the JSON of OpenLineage."""
-
-    is_streaming: bool
-    inputs: list[dict[str, Any]]
-    outputs: list[dict[str, Any]]
-
-
-@LINEAGE_FILES.bounded
-def keep_end(file: Path, content: bytes) -> None:
-    """Keep the datasets of an event in the place of those before.
-
-    :param content: the JSON of a ``RunEvent``, without secrets
-    """
-    event = msgspec.json.decode(content)
-    processing = event["job"].get("facets", {}).get("jobType", {}).get("processingType")
-    sides = {side: [_kept(one) for one in event.get(side, ())] for side in ("inputs", "outputs")}
-    if not any(sides.values()):
-        return
-    create_private(file.parent)
-    replace_private(file, msgspec.json.encode(LastEnd(processing == "STREAMING", **sides)))
-
-
-@LINEAGE_FILES.bounded
-def last_end(settings: Settings, task: Any) -> tuple[Path, LastEnd | None]:
-    """Return where the end of a task is kept, as long as it submits what it does now, and the end; None for none."""
-    name = f"{encoded(f'{task.dag_id}/{task.task_id}')}-{submission_digest(task)[:32]}.json"
-    file = Path(lineage_directory(settings), LAST_ENDS_DIRECTORY, name)
-    try:
-        return file, msgspec.json.decode(read_small(file), type=LastEnd)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return file, None
-
-
-def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> OperatorLineage[Any, Any]:
-    """Add the inputs of an end, and a stream's outputs, to what is known of the task, which comes first."""
-    from airflow.providers.openlineage.extractors import OperatorLineage
-    from openlineage.client.event_v2 import InputDataset, OutputDataset
-
-    if end is None:
-        return known
-    sides: dict[str, list[Any]] = {"inputs": list(known.inputs), "outputs": list(known.outputs)}
-    for side, kind in (("inputs", InputDataset), *([("outputs", OutputDataset)] if end.is_streaming else [])):
-        names = {(one.namespace, one.name) for one in sides[side]}
-        repeating = (one for one in getattr(end, side) if (one["namespace"], one["name"]) not in names)
-        sides[side] += [made(kind, one) for one in repeating]
-    return OperatorLineage(**sides, run_facets=known.run_facets, job_facets=known.job_facets)
-
-
 def lineage_at_start(
     task: Any, arguments: Mapping[str, Any], conn_id: str, logger: Any, *, task_instance: Any = None
 ) -> OperatorLineage[Any, Any]:
@@ -402,8 +348,3 @@ def lineage_of_stock(task: Any) -> OperatorLineage[Any, Any]:
     from airflow.providers.openlineage.utils.utils import get_unknown_source_attribute_run_facet
 
     return OperatorLineage(run_facets=get_unknown_source_attribute_run_facet(task=task))
-
-
-def _kept(dataset: dict[str, Any]) -> dict[str, Any]:
-    facets = {name: facet for name, facet in dataset.get("facets", {}).items() if name in _FACETS}
-    return {"namespace": dataset["namespace"], "name": dataset["name"], "facets": facets}

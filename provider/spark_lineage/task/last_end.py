@@ -1,0 +1,173 @@
+"""What is kept of the last end of a program: its datasets, for the next START, and whether it needs the listener.
+
+It is one file for each submission of a task, below the lineage directory: another program or other arguments have none.
+Nor has a worker that does not share the directory with the one that ran the task before.
+
+With ``evidence`` ``auto``, a run with both sources is merged twice, with the listener and without. If the event log
+alone gives the same, the next runs have the log alone, from which they start faster. Types of columns, which no log
+has, are those of the run with both. After ``MOST_RUNS``, with another Spark or listener, or if a log counts what it
+does not know, or names a new dataset or column, the next run has both again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from spark_lineage.adapters.submission_digest import submission_digest
+from spark_lineage.deliver.stored_event import made
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, read_small, replace_private
+from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
+from spark_lineage.settings.places import lineage_directory
+
+if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    from spark_lineage.settings import Settings
+
+MOST_RUNS = 20
+"""So many runs have the log alone before one has both sources again."""
+OTHER_NAMES = "datasets, whose names differ from run to run"
+# What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
+# show it without columns.
+_FACETS = ("schema", "symlinks", "dataSource", "catalog", "storage", "datasetType")
+
+
+class Learnt(Struct, frozen=True):
+    """What the last run with both sources has shown of its program.
+
+    :param at: its end
+    :param lacking: what the event log alone does not have, empty where it has everything
+    :param made_with: the versions of which this is true
+    :param runs: how many runs had the log alone since then
+    :param is_harmed: whether the driver of the run died of memory
+    """
+
+    at: datetime
+    lacking: str
+    made_with: str
+    runs: int = 0
+    is_harmed: bool = False
+
+    def why_alone(self, made_with: str) -> str:
+        """Return why the next run needs no listener; empty where it is to have one."""
+        if self.lacking or self.made_with != made_with or self.runs >= MOST_RUNS:
+            return ""
+        day = f"{self.at:%Y-%m-%d}"
+        if self.is_harmed:
+            return f"the driver ran out of memory with OpenLineage's listener on {day}"
+        return f"OpenLineage's listener added nothing to this program on {day}"
+
+    def after(self, lineage: TaskLineage, end: LastEnd) -> Learnt | None:
+        """Return what is known after a run with the event log alone; None where it was not what the ``end`` names."""
+        is_other = end.has_new_datasets(lineage) or end.has_new_columns(lineage) or lineage.unknown or lineage.unread
+        return None if is_other and not self.is_harmed else structs.replace(self, runs=self.runs + 1)
+
+
+class LastEnd(Struct, frozen=True):
+    """The datasets of an end, as the JSON of OpenLineage, and what was learnt of the program."""
+
+    is_streaming: bool
+    inputs: list[dict[str, Any]]
+    outputs: list[dict[str, Any]]
+    learnt: Learnt | None = None
+
+    @property
+    def schemas(self) -> dict[tuple[str, str], tuple[SchemaField, ...]]:
+        """The columns of each dataset, by its namespace and name."""
+        facets = {(one["namespace"], one["name"]): one["facets"] for one in (*self.inputs, *self.outputs)}
+        return {
+            name: msgspec.convert(found.get("schema", {}).get("fields", ()), tuple[SchemaField, ...])
+            for name, found in facets.items()
+        }
+
+    def has_new_datasets(self, lineage: TaskLineage) -> bool:
+        """Whether a lineage has datasets that this end has not."""
+        known = self.schemas
+        return any((one.dataset.namespace, one.dataset.name) not in known for one in lineage.inputs + lineage.outputs)
+
+    def has_new_columns(self, lineage: TaskLineage) -> bool:
+        """Whether a lineage has columns of known datasets that this end has not."""
+        known = {name: {field.name for field in fields} for name, fields in self.schemas.items()}
+        both = (((one.dataset.namespace, one.dataset.name), one.schema) for one in lineage.inputs + lineage.outputs)
+        return any({field.name for field in schema} - known[name] for name, schema in both if name in known)
+
+
+@LINEAGE_FILES.bounded
+def keep_end(file: Path, content: bytes | None, earlier: LastEnd | None, learnt: Learnt | None) -> None:
+    """Keep the datasets of an event in the place of those before.
+
+    :param content: the JSON of a ``RunEvent``, without secrets; None keeps those of the ``earlier`` end
+    """
+    if content is None:
+        end = structs.replace(earlier or LastEnd(is_streaming=False, inputs=[], outputs=[]), learnt=learnt)
+    else:
+        event = msgspec.json.decode(content)
+        processing = event["job"].get("facets", {}).get("jobType", {}).get("processingType")
+        inputs, outputs = ([_kept(one) for one in event.get(side, ())] for side in ("inputs", "outputs"))
+        if not (inputs or outputs):
+            return
+        end = LastEnd(processing == "STREAMING", inputs, outputs, learnt)
+    create_private(file.parent)
+    replace_private(file, msgspec.json.encode(end))
+
+
+@LINEAGE_FILES.bounded
+def last_end(settings: Settings, task: Any) -> tuple[Path, LastEnd | None]:
+    """Return where the end of a task is kept, as long as it submits what it does now, and the end; None for none."""
+    name = f"{encoded(f'{task.dag_id}/{task.task_id}')}-{submission_digest(task)[:32]}.json"
+    file = Path(lineage_directory(settings), LAST_ENDS_DIRECTORY, name)
+    try:
+        return file, msgspec.json.decode(read_small(file), type=LastEnd)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return file, None
+
+
+def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> OperatorLineage[Any, Any]:
+    """Add the inputs of an end, and a stream's outputs, to what is known of the task, which comes first."""
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.event_v2 import InputDataset, OutputDataset
+
+    if end is None:
+        return known
+    sides: dict[str, list[Any]] = {"inputs": list(known.inputs), "outputs": list(known.outputs)}
+    for side, kind in (("inputs", InputDataset), *([("outputs", OutputDataset)] if end.is_streaming else [])):
+        names = {(one.namespace, one.name) for one in sides[side]}
+        repeating = (one for one in getattr(end, side) if (one["namespace"], one["name"]) not in names)
+        sides[side] += [made(kind, one) for one in repeating]
+    return OperatorLineage(**sides, run_facets=known.run_facets, job_facets=known.job_facets)
+
+
+def with_last_types(lineage: TaskLineage, end: LastEnd | None) -> TaskLineage:
+    """Add the types of columns, and unread columns of inputs, to a lineage of the event log alone.
+
+    They are those of the last run with both sources, if that has shown that the log lacks nothing else. Of an input
+    with a new column only the known ones get a type: it has changed.
+    """
+    learnt = None if end is None else end.learnt
+    if end is None or learnt is None or learnt.lacking or learnt.is_harmed or lineage.evidence != ("event_log",):
+        return lineage
+    schemas = end.schemas
+
+    def typed(one: DatasetLineage, *, is_input: bool) -> DatasetLineage:
+        known = {field.name: field for field in schemas.get((one.dataset.namespace, one.dataset.name), ())}
+        is_same = all(field.name in known for field in one.schema)
+        named = tuple(known.get(field.name, field) for field in one.schema)
+        return structs.replace(one, schema=tuple(known.values()) if is_input and is_same else named)
+
+    return structs.replace(
+        lineage,
+        inputs=tuple(typed(one, is_input=True) for one in lineage.inputs),
+        outputs=tuple(typed(one, is_input=False) for one in lineage.outputs),
+        types_from=learnt.at,
+    )
+
+
+def _kept(dataset: dict[str, Any]) -> dict[str, Any]:
+    facets = {name: facet for name, facet in dataset.get("facets", {}).items() if name in _FACETS}
+    return {"namespace": dataset["namespace"], "name": dataset["name"], "facets": facets}

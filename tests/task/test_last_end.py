@@ -1,0 +1,103 @@
+"""What is kept of a program's last end, and when the next run has the event log alone."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage, UnreadPart
+from spark_lineage.naming.identity import DatasetName
+from spark_lineage.task.last_end import MOST_RUNS, LastEnd, Learnt, keep_end, with_last_types
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+ENOUGH = Learnt(AT, "", "4.2")
+READ = {
+    "namespace": "file",
+    "name": "/orders",
+    "facets": {"schema": {"fields": [{"name": "id", "type": "int"}, {"name": "shop", "type": "string"}]}},
+}
+WRITTEN = {"namespace": "file", "name": "/sums", "facets": {"schema": {"fields": [{"name": "id", "type": "int"}]}}}
+END = LastEnd(is_streaming=False, inputs=[READ], outputs=[WRITTEN], learnt=ENOUGH)
+
+
+def dataset(name: str, *columns: str) -> DatasetLineage:
+    return DatasetLineage(DatasetName("file", name), schema=tuple(map(SchemaField, columns)))
+
+
+ALONE = TaskLineage("COMPLETE", (dataset("/orders", "id"),), (dataset("/sums", "id"),), evidence=("event_log",))
+
+
+def test_columns_have_the_types_of_the_run_with_both_sources() -> None:
+    lineage = with_last_types(ALONE, END)
+    assert lineage.inputs[0].schema == (SchemaField("id", "int"), SchemaField("shop", "string"))
+    assert lineage.outputs[0].schema == (SchemaField("id", "int"),)
+    assert lineage.types_from == AT
+
+
+def test_of_an_input_with_a_new_column_only_the_known_ones_get_a_type() -> None:
+    changed = structs.replace(
+        ALONE, inputs=(dataset("/orders", "id", "new"),), outputs=(dataset("/sums", "id", "new"),)
+    )
+    lineage = with_last_types(changed, END)
+    for one in (*lineage.inputs, *lineage.outputs):
+        assert one.schema == (SchemaField("id", "int"), SchemaField("new"))
+
+
+@pytest.mark.parametrize(
+    ("lineage", "end"),
+    [
+        (structs.replace(ALONE, evidence=("listener", "event_log")), END),
+        (ALONE, None),
+        (ALONE, structs.replace(END, learnt=None)),
+        (ALONE, structs.replace(END, learnt=structs.replace(ENOUGH, lacking="inputs"))),
+        (ALONE, structs.replace(END, learnt=structs.replace(ENOUGH, is_harmed=True))),
+    ],
+)
+def test_others_get_none(lineage: TaskLineage, end: LastEnd | None) -> None:
+    assert with_last_types(lineage, end) is lineage
+
+
+def test_a_log_that_is_enough_is_alone_until_so_many_runs_or_other_versions() -> None:
+    assert ENOUGH.why_alone("4.2") == "OpenLineage's listener added nothing to this program on 2026-01-02"
+    assert not ENOUGH.why_alone("4.3")
+    assert not structs.replace(ENOUGH, lacking="inputs").why_alone("4.2")
+    after: Learnt | None = ENOUGH
+    for _ in range(MOST_RUNS):
+        assert after is not None
+        assert after.why_alone("4.2")
+        after = after.after(ALONE, END)
+    assert after is not None
+    assert not after.why_alone("4.2")
+
+
+OTHERS = {
+    "a dataset": structs.replace(ALONE, inputs=(dataset("/other", "id"),)),
+    "a column": structs.replace(ALONE, outputs=(dataset("/sums", "id", "new"),)),
+    "what is counted": structs.replace(ALONE, unread=(UnreadPart("Scan ExistingRDD", 1),)),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_after_a_log_with_something_new_the_listener_is_wanted_again(name: str) -> None:
+    assert ENOUGH.after(OTHERS[name], END) is None
+
+
+def test_a_listener_that_harmed_the_driver_stays_away() -> None:
+    harmed = structs.replace(ENOUGH, is_harmed=True)
+    assert harmed.after(OTHERS["a dataset"], END) == structs.replace(harmed, runs=1)
+    assert harmed.why_alone("4.2") == "the driver ran out of memory with OpenLineage's listener on 2026-01-02"
+
+
+def test_an_end_is_kept_with_what_was_learnt_and_without_datasets_keeps_those_before(tmp_path: Path) -> None:
+    file = tmp_path / "ends" / "end.json"
+    event = {"job": {}, "inputs": [READ], "outputs": [WRITTEN]}
+    keep_end(file, json.dumps(event).encode(), None, ENOUGH)
+    assert json.loads(file.read_text())["learnt"]["at"] == "2026-01-02T00:00:00Z"
+    keep_end(file, None, END, structs.replace(ENOUGH, is_harmed=True))
+    kept = json.loads(file.read_text())
+    assert kept["inputs"] == [READ]
+    assert kept["learnt"]["is_harmed"] is True
