@@ -18,7 +18,7 @@ from spark_lineage.deliver.courier import Drain
 from spark_lineage.deliver.sender import sender_of
 from spark_lineage.deliver.spool import Outbox, Outgoing, Spool
 from spark_lineage.doctor import directories
-from spark_lineage.doctor.directories import check_lineage_directory, check_outbox
+from spark_lineage.doctor.directories import check_lineage_directory, check_outbox, check_records
 
 
 def told(findings: Any) -> list[tuple[str, str]]:
@@ -31,6 +31,14 @@ def test_a_directory_that_is_not_there_yet_can_be_made_and_nothing_is_left(setup
         assert level == "ok"
         assert "not there yet, and can be made" in text
     assert list(tmp_path.iterdir()) == []
+
+
+def test_records_are_written_and_read_where_the_setting_says(setup: Any, tmp_path: Path) -> None:
+    assert told(check_records(setup())) == []
+    assert told(check_records(setup(records_dir=f"file:{tmp_path}")))[0][0] == "ok"
+    assert told(check_records(setup(records_dir="memory://records"))) == [("ok", "records_dir can be written and read")]
+    ((level, text),) = told(check_records(setup(records_dir="s3://nobody@bucket/records")))
+    assert (level, "nobody" in text) == ("problem", True)
 
 
 def test_a_file_in_its_place_or_above(setup: Any, tmp_path: Path) -> None:

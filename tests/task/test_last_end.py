@@ -7,11 +7,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from airflow.providers.standard.operators.bash import BashOperator
+from airflow.sdk import DAG
 from msgspec import structs
 
 from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage, UnreadPart
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.task.last_end import MOST_RUNS, LastEnd, Learnt, keep_end, with_last_types
+from spark_lineage.settings import Settings
+from spark_lineage.task.last_end import MOST_RUNS, LastEnd, Learnt, Record, with_last_types
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 ENOUGH = Learnt(AT, "", "4.2")
@@ -92,12 +95,21 @@ def test_a_listener_that_harmed_the_driver_stays_away() -> None:
     assert harmed.why_alone("4.2") == "the driver ran out of memory with OpenLineage's listener on 2026-01-02"
 
 
-def test_an_end_is_kept_with_what_was_learnt_and_without_datasets_keeps_those_before(tmp_path: Path) -> None:
-    file = tmp_path / "ends" / "end.json"
+@pytest.fixture(params=["a path", "a URL"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path) if request.param == "a path" else f"memory://{tmp_path}"
+
+
+def test_an_end_is_kept_with_what_was_learnt_and_without_datasets_keeps_those_before(place: str) -> None:
+    with DAG("shop", schedule=None):
+        load = BashOperator(task_id="load", bash_command="true")
+        other = BashOperator(task_id="other", bash_command="true")
+    record = Record(Settings(records_dir=place), load)
+    assert record.end is None
     event = {"job": {}, "inputs": [READ], "outputs": [WRITTEN]}
-    keep_end(file, json.dumps(event).encode(), None, ENOUGH)
-    assert json.loads(file.read_text())["learnt"]["at"] == "2026-01-02T00:00:00Z"
-    keep_end(file, None, END, structs.replace(ENOUGH, is_harmed=True))
-    kept = json.loads(file.read_text())
-    assert kept["inputs"] == [READ]
-    assert kept["learnt"]["is_harmed"] is True
+    record.keep(json.dumps(event).encode(), None, ENOUGH)
+    assert Record(Settings(records_dir=place), load).end == END
+    harmed = structs.replace(ENOUGH, is_harmed=True)
+    record.keep(None, END, harmed)
+    assert Record(Settings(records_dir=place), load).end == structs.replace(END, learnt=harmed)
+    assert Record(Settings(records_dir=place), other).end is None

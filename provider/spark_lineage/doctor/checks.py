@@ -12,7 +12,7 @@ from spark_lineage.doctor.backends import (
     check_connections,
     check_same_backend,
 )
-from spark_lineage.doctor.directories import check_lineage_directory, check_outbox
+from spark_lineage.doctor.directories import check_lineage_directory, check_outbox, check_records
 from spark_lineage.doctor.event_log import check_event_log
 from spark_lineage.doctor.settings import check_settings
 from spark_lineage.doctor.setup import Finding, Setup, problem, warning
@@ -45,6 +45,7 @@ def checks_for(setup: Setup) -> tuple[Check, ...]:
         Check("spark properties", check_spark_properties),
         Check("listener jar", check_jar, setup.settings.jar_seconds + 10.0),
         Check("lineage directory", check_lineage_directory),
+        Check("records", check_records),
         Check("status endpoints", check_status_endpoints, _ENDPOINTS * _ANSWER_SECONDS),
         Check("event log", check_event_log, _ANSWER_SECONDS),
         Check("airflow openlineage", check_airflow_openlineage),

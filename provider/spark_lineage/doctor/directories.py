@@ -8,14 +8,17 @@ import shutil
 import stat
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 from spark_lineage.deliver.spool import MAX_BYTES, Outbox
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
-from spark_lineage.launch.directory import check_root
+from spark_lineage.launch.directory import check_root, without_scheme
 from spark_lineage.launch.file_system import file_system_of, is_network
+from spark_lineage.launch.log import error_line
 from spark_lineage.settings.places import lineage_directory, outbox_directory
+from spark_lineage.submission.stored_event_log import opened
 
 # A file that is appended to is written anew there, or not at all.
 _OBJECT_STORES = ("s3", "gcs", "goofys", "blobfuse", "rclone", "juicefs", "oss")
@@ -56,6 +59,25 @@ def check_lineage_directory(setup: Setup) -> Iterator[Finding]:
             f"{path} is on a network file system ({kind}): when that hangs, the driver hangs with it",
             "use a local disk in deploy mode client",
         )
+
+
+def check_records(setup: Setup) -> Iterator[Finding]:
+    """Look whether the last ends of tasks can be kept where ``records_dir`` says, and read there."""
+    place = without_scheme(setup.settings.records_dir)
+    if "://" not in place:
+        yield from _free_space(Path(place), "records_dir", "a START names no datasets") if place else ()
+        return
+    name = f"doctor-{uuid.uuid4()}"
+    try:
+        store, root = opened(place, ())
+        store.pipe_file(f"{root}/{name}", b"doctor")
+        store.cat_file(f"{root}/{name}")
+        store.rm_file(f"{root}/{name}")
+    except Exception as error:
+        remedy = "correct records_dir, or let the connection that is its user write there"
+        yield problem(f"records_dir cannot be used: {error_line(error)}", remedy)
+    else:
+        yield ok("records_dir can be written and read")
 
 
 def check_outbox(setup: Setup) -> Iterator[Finding]:

@@ -262,6 +262,14 @@ class Settings:
         example="s3a://aws_default@bucket/event_logs",
         is_argument=False,
     )
+    records_dir: str = _setting(
+        "",
+        "Where the last end of each task is kept, for its next START and for ``evidence`` ``auto``: a path, or a URL "
+        "such as of S3, whose user is an Airflow connection. Empty: below the lineage directory. For workers that "
+        "share no disk.",
+        example="s3://aws_default@bucket/records",
+        is_argument=False,
+    )
     receiver_conn_id: str = _setting(
         "",
         "Connection to a receiver (``spark-lineage receive``): schema, host, port, and its secret as password. Drivers "

@@ -1,7 +1,7 @@
 """What is kept of the last end of a program: its datasets, for the next START, and whether it needs the listener.
 
-It is one file for each submission of a task, below the lineage directory: another program or other arguments have none.
-Nor has a worker that does not share the directory with the one that ran the task before.
+It is one file for each submission of a task, below ``records_dir`` or the lineage directory: another program or other
+arguments have none. Nor has a worker that does not share the directory with the one that ran the task before.
 
 With ``evidence`` ``auto``, a run with both sources is merged twice, with the listener and without. If the event log
 alone gives the same, the next runs have the log alone, from which they start faster. Types of columns, which no log
@@ -20,10 +20,18 @@ from msgspec import Struct, structs
 
 from spark_lineage.adapters.submission_digest import submission_digest
 from spark_lineage.deliver.stored_event import made
-from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, read_small, replace_private
+from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedPlace
+from spark_lineage.launch.directory import (
+    LAST_ENDS_DIRECTORY,
+    create_private,
+    encoded,
+    read_small,
+    replace_private,
+    without_scheme,
+)
 from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
 from spark_lineage.settings.places import lineage_directory
+from spark_lineage.submission.stored_event_log import opened
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 20
 """So many runs have the log alone before one has both sources again."""
+_RECORDS = BoundedPlace("the store of records_dir", 5.0)
 OTHER_NAMES = "datasets, whose names differ from run to run"
 # What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
 # show it without columns.
@@ -98,34 +107,54 @@ class LastEnd(Struct, frozen=True):
         return any({field.name for field in schema} - known[name] for name, schema in both if name in known)
 
 
-@LINEAGE_FILES.bounded
-def keep_end(file: Path, content: bytes | None, earlier: LastEnd | None, learnt: Learnt | None) -> None:
-    """Keep the datasets of an event in the place of those before.
+class Record:
+    """Where the last end of a task is kept, as long as it submits what it does now: a file, or an object of a store.
 
-    :param content: the JSON of a ``RunEvent``, without secrets; None keeps those of the ``earlier`` end
+    ``end`` is what is kept there, None for nothing.
+
+    :raises Exception: where the store of ``records_dir`` cannot be opened
     """
-    if content is None:
-        end = structs.replace(earlier or LastEnd(is_streaming=False, inputs=[], outputs=[]), learnt=learnt)
-    else:
-        event = msgspec.json.decode(content)
-        processing = event["job"].get("facets", {}).get("jobType", {}).get("processingType")
-        inputs, outputs = ([_kept(one) for one in event.get(side, ())] for side in ("inputs", "outputs"))
-        if not (inputs or outputs):
+
+    def __init__(self, settings: Settings, task: Any) -> None:
+        place = without_scheme(settings.records_dir)
+        # Here, in the task's own thread, because of the connection.
+        self._store: Any
+        self._store, root = opened(place, ()) if "://" in place else (None, place or lineage_directory(settings))
+        self._directory = root if self._store is not None else f"{root}/{LAST_ENDS_DIRECTORY}"
+        self._bound = LINEAGE_FILES if self._store is None else _RECORDS
+        self._path = ""
+        self.end = self._bound.use(lambda: self._find(task))
+
+    def _find(self, task: Any) -> LastEnd | None:
+        self._path = f"{self._directory}/{encoded(f'{task.dag_id}/{task.task_id}')}-{submission_digest(task)[:32]}.json"
+        try:
+            content = read_small(Path(self._path)) if self._store is None else self._store.cat_file(self._path)
+            return msgspec.json.decode(content, type=LastEnd)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def keep(self, content: bytes | None, earlier: LastEnd | None, learnt: Learnt | None) -> None:
+        """Keep the datasets of an event in the place of those before.
+
+        :param content: the JSON of a ``RunEvent``, without secrets; None keeps those of the ``earlier`` end
+        """
+        if content is None:
+            end = structs.replace(earlier or LastEnd(is_streaming=False, inputs=[], outputs=[]), learnt=learnt)
+        else:
+            event = msgspec.json.decode(content)
+            processing = event["job"].get("facets", {}).get("jobType", {}).get("processingType")
+            inputs, outputs = ([_kept(one) for one in event.get(side, ())] for side in ("inputs", "outputs"))
+            if not (inputs or outputs):
+                return
+            end = LastEnd(processing == "STREAMING", inputs, outputs, learnt)
+        self._bound.use(lambda: self._write(msgspec.json.encode(end)))
+
+    def _write(self, content: bytes) -> None:
+        if self._store is not None:
+            self._store.pipe_file(self._path, content)
             return
-        end = LastEnd(processing == "STREAMING", inputs, outputs, learnt)
-    create_private(file.parent)
-    replace_private(file, msgspec.json.encode(end))
-
-
-@LINEAGE_FILES.bounded
-def last_end(settings: Settings, task: Any) -> tuple[Path, LastEnd | None]:
-    """Return where the end of a task is kept, as long as it submits what it does now, and the end; None for none."""
-    name = f"{encoded(f'{task.dag_id}/{task.task_id}')}-{submission_digest(task)[:32]}.json"
-    file = Path(lineage_directory(settings), LAST_ENDS_DIRECTORY, name)
-    try:
-        return file, msgspec.json.decode(read_small(file), type=LastEnd)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return file, None
+        create_private(Path(self._path).parent)
+        replace_private(Path(self._path), content)
 
 
 def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> OperatorLineage[Any, Any]:

@@ -39,7 +39,7 @@ from spark_lineage.merge.conclusion import reported_end
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import TaskSettings
-from spark_lineage.task.last_end import LastEnd, Learnt, keep_end, last_end, with_last_end, with_last_types
+from spark_lineage.task.last_end import LastEnd, Learnt, Record, with_last_end, with_last_types
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -78,7 +78,7 @@ class TaskEvents:
         self._provider = self._children = ""
         self._asset_count = 0
         self._last: tuple[EventType, Outgoing | None, str] | None = None
-        self._last_end: Path | None = None
+        self._record: Record | None = None
         self.repeated: LastEnd | None = None
         self.learnt: Learnt | None = None
         """What is known of the program, to be kept with the end."""
@@ -90,7 +90,8 @@ class TaskEvents:
         with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
             self._provider = "" if self._is_silent else transport_text()
         with guard("The next START repeats no datasets", can_fail=False):
-            self._last_end, self.repeated = last_end(settings, context["task"])
+            self._record = Record(settings, context["task"])
+            self.repeated = self._record.end
             self.learnt = None if self.repeated is None else self.repeated.learnt
 
     def begin(self, declared: TaskLineage | None) -> None:
@@ -238,9 +239,9 @@ class TaskEvents:
     def _keep_end(self, event: Outgoing | None) -> None:
         # For the next run; of one that failed, only that the listener has harmed it.
         is_kept = event is not None or (self.learnt is not None and self.learnt.is_harmed)
-        if self._last_end is not None and is_kept:
+        if self._record is not None and is_kept:
             with self._guard("The next START repeats no datasets", can_fail=False):
-                keep_end(self._last_end, None if event is None else event.body, self.repeated, self.learnt)
+                self._record.keep(None if event is None else event.body, self.repeated, self.learnt)
 
     def _known(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
         limit, log = int(self._settings.max_event_bytes), self._guard.log
@@ -335,7 +336,7 @@ def lineage_at_start(
     with Guard(lambda: False, logger)("START names no datasets", can_fail=False):
         settled.settle()
         settings = settled.settings
-        _, end = last_end(settings, task)
+        end = Record(settings, task).end
         details = JobDetails.of(settings, task, task_instance)
         facets = details.facets(is_streaming=end is not None and end.is_streaming)
         return with_last_end(OperatorLineage(job_facets=facets), end)
