@@ -8,9 +8,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OLDEST := .venv-oldest
+CLOUDS := .venv-clouds
 # Most tests wait for a server or a driver, but those of these targets keep their cores busy.
 WORKERS := 3
-unit nightly test-oldest: WORKERS := 2
+unit nightly test-oldest clouds: WORKERS := 2
 # Packages whose tests need no server.
 UNIT := merge naming plans settings secrets launch emit declare
 comma := ,
@@ -22,7 +23,7 @@ unexport SPARK_HOME PYTHONPATH
 # Hundreds of processes of the tests import the same modules: compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo unit test test-oldest check truth nightly bench docs backends clusters clean java
+.PHONY: help demo unit test test-oldest clouds check truth nightly bench docs backends clusters clean java
 
 help: ## Explain the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,10 +32,10 @@ demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (
 	@$(BIN)/python dags_example/demo.py
 
 unit: $(READY) ## Run the tests of the pure packages, without Java, in a minute (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not airflow and not truth and not nightly" $(UNIT:%=tests/%) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not airflow and not truth and not nightly and not clouds" $(UNIT:%=tests/%) $(ARGS)
 
 test: $(READY) java ## Run all tests but those of make truth and make nightly; one has a real Spark in a real Airflow
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth and not nightly" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth and not nightly and not clouds" $(ARGS)
 
 test-oldest: $(OLDEST)/.ready java ## Run a real task and each of its ends on the oldest Airflow, Spark and providers that are supported
 	$(OLDEST)/bin/python -m pytest -o cache_dir=.pytest_cache/oldest -n $(WORKERS) -m oldest $(or $(ARGS),$$(grep -rlF --include="*.py" mark.oldest tests))
@@ -47,10 +48,14 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
 truth: $(READY) java ## Run the tests with real servers: Spark, Airflow's scheduler, YARN, HDFS, Kafka, a browser, and programs with a known truth
-	$(BIN)/python -m pytest -n $(WORKERS) -m "truth and not nightly" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "truth and not nightly and not clouds" $(ARGS)
 
-nightly: $(READY) java ## Run what takes too long for each change: every deploy mode with every way of collecting, kills under load, Kubernetes (needs Go)
-	$(BIN)/python -m pytest -n $(WORKERS) -m nightly $(ARGS)
+nightly: $(READY) java ## Run what takes too long for each change: every deploy mode with every way of collecting, kills under load, Kubernetes (needs Go), and make clouds
+	$(BIN)/python -m pytest -n $(WORKERS) -m "nightly and not clouds" $(ARGS)
+	$(MAKE) clouds
+
+clouds: $(CLOUDS)/.ready java ## Run the operators of clouds with the clients of their providers, servers that stand in for the services, and a real Spark
+	$(CLOUDS)/bin/python -m pytest -o cache_dir=.pytest_cache/clouds -n $(WORKERS) -m clouds $(or $(ARGS),$$(grep -rlF --include="*.py" mark.clouds tests))
 
 bench: $(READY) java ## Measure imports, the policy, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio [low, high] (ARGS=--busy prints those of a busy machine too)
 	@for name in dag_file policy merge size_limit outbox atlas driver_output task archive trigger; do $(BIN)/python benchmarks/$$name.py $(ARGS); done
@@ -67,7 +72,7 @@ clusters: $(READY) java ## Start YARN, HDFS, Kubernetes, a standalone Spark clus
 	@PYTHONPATH=tests/backends:tests/plugins exec $(BIN)/python -m lineage_backends.clusters
 
 clean: ## Remove all that the other targets made
-	rm -rf $(VENV) $(OLDEST) .demo build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) $(CLOUDS) .demo build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): constraints.txt
@@ -76,10 +81,13 @@ $(READY): group := dev
 $(OLDEST)/.ready: constraints-oldest.txt
 $(OLDEST)/.ready: extra := spark3
 $(OLDEST)/.ready: group := test
+$(CLOUDS)/.ready: constraints-clouds.txt
+$(CLOUDS)/.ready: extra := spark,remote
+$(CLOUDS)/.ready: group := clouds
 # Python has it only where it can be built: libkrb5-dev, gcc and Python's headers of Debian.
 kerberos := $(if $(shell command -v krb5-config),$(comma)kerberos)
 
-$(READY) $(OLDEST)/.ready: pyproject.toml
+$(READY) $(OLDEST)/.ready $(CLOUDS)/.ready: pyproject.toml
 	@for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3); do \
 	  if "$$python" -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then \
 	    echo "Setting up $(@D) with $$("$$python" --version); the first time takes some minutes"; \

@@ -55,7 +55,7 @@ def test_no_lock_file() -> None:
     assert not [path for path in _files() if path.name in {"uv.lock", "poetry.lock", "pdm.lock"}]
 
 
-@pytest.mark.parametrize("name", ["constraints.txt", "constraints-oldest.txt"])
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-oldest.txt", "constraints-clouds.txt"])
 def test_constraints_are_plain_pins(name: str) -> None:
     pin = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+")
     assert not [line for line in (ROOT / name).read_text().splitlines() if not pin.fullmatch(line)]
