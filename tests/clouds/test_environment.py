@@ -10,6 +10,9 @@ pytestmark = pytest.mark.clouds
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["moto.server", "s3fs", "airflow.providers.amazon"])
+@pytest.mark.parametrize(
+    "name",
+    ["moto.server", "s3fs", "airflow.providers.amazon", "airflow.providers.databricks", "airflow.providers.google"],
+)
 def test_environment_has_what_the_tests_need(name: str) -> None:
     assert importlib.import_module(name)
