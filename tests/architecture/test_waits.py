@@ -48,6 +48,7 @@ FILES = {
         (
             "spark_lineage.submission.collector",
             "spark_lineage.submission.copies",
+            "spark_lineage.submission.delivered_logs",
             "spark_lineage.submission.stored_event_log",
             "spark_lineage.plans.event_log_files",
         ),

@@ -155,6 +155,7 @@ def task(tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch) -> Callabl
             "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e",
             event_logs=places or (store,),
             deploy_mode=arguments.pop("deploy_mode", "cluster"),
+            service=arguments.pop("service", ""),
         )
         return Task(launch, Driver(logged_ids=(known,) if known else ()), **arguments)
 
@@ -278,6 +279,21 @@ def test_without_an_id_the_log_of_the_run_is_found_and_others_are_read_once(
     one.finish()
     assert one.told == (True, {"event_log"}, {})
     assert [looked.count(name) for name in ("local-2", "local-3.lz4", "events_1_local-4")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("service", ["", "databricks.DatabricksAdapter"])
+def test_run_of_a_service_may_have_a_log_of_each_of_its_clusters(
+    service: str, task: Callable[..., Task], store: str
+) -> None:
+    one = task(known=None, service=service)
+    told = f'"Spark Properties":{{"{RUN_ID}":"{one.launch.application_run_id}"}}'.encode()
+    ours = b"".join([LINES[0].replace(b'"Spark Properties":{}', told), *LINES[1:]])
+    put(f"{store}/{APPLICATION}", ours)
+    put(f"{store}/local-2", LINES[0])
+    one.poll()
+    put(f"{store}/local-9", ours)
+    one.finish()
+    assert one.bringing.names == ({APPLICATION, "local-9"} if service else {APPLICATION})
 
 
 def test_logs_older_than_the_launch_are_not_looked_into(task: Callable[..., Task], tmp_path: Path) -> None:

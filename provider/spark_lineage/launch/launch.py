@@ -46,7 +46,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     ``own_run_id`` is the run of the application that the user's own properties name, if any. ``session_id`` is the
     session whose executions are the job's, where the application ``application_id`` runs those of others as well.
     ``service`` names the adapter whose service runs the driver. ``child`` begins the name of the job that goes on when
-    its task has ended, whose end is not sent yet; ``parent`` has the properties that name its task.
+    its task has ended, whose end is not sent yet; ``parent`` has the properties that name its task. ``log_delay`` is
+    how many seconds a service takes to copy an event log.
     """
 
     directory: str
@@ -73,6 +74,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     service: str = ""
     child: str = ""
     parent: tuple[tuple[str, str], ...] = ()
+    log_delay: float = 0.0
 
 
 def application_ids(application_id: str | None, external_id: str | None) -> set[str]:

@@ -21,6 +21,7 @@ class Wanted:
 
     Logs from before ``earliest``, in epoch seconds, are not looked into.
 
+    :param has_several: whether the run may have logs of applications that are not known yet
     :param is_shared: whether a log serves others as well, so that of its parts from before only the beginning is wanted
     """
 
@@ -28,6 +29,7 @@ class Wanted:
     earliest: float
     application_ids: Callable[[], set[str]]
     is_shared: bool = False
+    has_several: bool = False
 
 
 class Copies:

@@ -122,6 +122,7 @@ class LogMirror:
                 | set(driver.logged_ids)
             ),
             is_shared=bool(self._launch.session_id),
+            has_several=bool(self._launch.service),
         )
         sources: list[Source] = []
         if self._collect in {"auto", "event_log"}:
@@ -175,7 +176,7 @@ class LogMirror:
         sources = [source for source in self._sources if not source.is_growing or urls]
         for position, source in enumerate(sources):
             # One that has the beginning, and not the end, is late, or its driver was killed: others hardly know more.
-            patience = _BRIEF_SECONDS if self.names else source.patience_seconds
+            patience = max(_BRIEF_SECONDS if self.names else source.patience_seconds, self._launch.log_delay)
             if is_killed:
                 patience = min(patience, _KILLED_SECONDS)
             if self._wait(source, until.within(patience if is_patient else 0.0)):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from spark_lineage.launch.directory import split_connection
+from spark_lineage.launch.directory import DELIVERED, split_connection
 from spark_lineage.plans.event_log_files import (
     HEAD_OF_LOG_BYTES,
     IN_PROGRESS,
@@ -91,12 +91,20 @@ class StoredEventLog:
     ) -> None:
         self._urls = urls
         self._make = partial(_Directory, copies=copies, wanted=wanted, webhdfs_urls=webhdfs_urls)
-        self._directories: dict[str, _Directory] = {}
+        self._directories: dict[str, Any] = {}
 
     @property
     def description(self) -> str:
         """What it is, for a log."""
         return f"where it lies ({', '.join(self._urls()) or 'no directory is known'})"
+
+    def _opened(self, url: str) -> Any:
+        if not url.endswith(DELIVERED):
+            return self._make(url)
+        from spark_lineage.submission.delivered_logs import DeliveredLogs
+
+        known = self._make.keywords
+        return DeliveredLogs(url, copies=known["copies"], wanted=known["wanted"])
 
     def pull(self, *, is_last: bool = False) -> bool:
         """Copy what was added, and return whether the logs are there to the end of their applications.
@@ -108,7 +116,7 @@ class StoredEventLog:
             if url not in self._directories:
                 if reason := why_unreadable(url, self._make.keywords["webhdfs_urls"]):
                     raise SourceError(reason)
-                self._directories[url] = self._make(url)
+                self._directories[url] = self._opened(url)
         ends = [directory.pull(is_last=is_last) for directory in self._directories.values()]
         found = [end for end in ends if end is not None]
         return bool(found) and all(found)
@@ -143,7 +151,9 @@ class _Directory:
             plain = name.removesuffix(IN_PROGRESS)
             if not is_event_log(name, is_directory=is_rolling) or plain in self._logs or self._copies.is_over():
                 continue
-            if is_of(name) if is_of is not None else self._is_of_run(entry, name, is_rolling=is_rolling):
+            is_known = is_of is not None and is_of(name)
+            looks = not is_known and (is_of is None or self._wanted.has_several)
+            if is_known or (looks and self._is_of_run(entry, name, is_rolling=is_rolling)):
                 self._logs[plain] = is_rolling
 
     def _is_of_run(self, entry: dict[str, Any], name: str, *, is_rolling: bool) -> bool:

@@ -231,6 +231,7 @@ class Prepared:
             session_id=adapter.session_id,
             service=adapter_name(type(adapter)) if adapter.is_service else "",
             parent=tuple(lineage.parent.items()) if adapter.child else (),
+            log_delay=adapter.log_delay,
             **servers,
         )
         return launch, lineage, properties
