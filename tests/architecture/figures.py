@@ -51,6 +51,8 @@ FURTHER_ADAPTERS = (
     "bash",
     "spark_kubernetes",
     "spark_application",
+    "service",
+    *("dataproc", "dataproc_job", "dataproc_batch", "databricks", "databricks_run"),
 )
 ADD_ONS = {"archive", "atlas", "cli", "coverage", "doctor", "notify", "receiver", "replay", "supervision", "view"}
 # A program of the truth that appends to tables, on Spark 4.2.

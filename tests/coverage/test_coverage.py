@@ -18,7 +18,7 @@ pytestmark = pytest.mark.airflow
 GAPS = {
     "gaps.emr": ("none", "no adapter"),
     "gaps.glue": ("none", "no adapter"),
-    "gaps.dataproc": ("none", "no adapter"),
+    "gaps.dataproc": ("none", "the policy left it"),
     "gaps.bash": ("none", ""),
     "gaps.pod": ("none", "no adapter"),
     "gaps.off": ("none", "lineage_enabled is off in its DAG file"),

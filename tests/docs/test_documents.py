@@ -21,6 +21,8 @@ DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted(
 BLOCK = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 # The module of an operator that is to be written.
 LEFT_OPEN = "operators/spark_lineage/operators/lineage_X.py"
+# Operators whose providers have an environment of their own.
+CLOUDS = ("lineage_dataproc", "lineage_databricks")
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#]+)")
 
 # A process with Airflow in it takes most of a second to end as usual.
@@ -46,13 +48,19 @@ for line in sys.stdin:
 """
 
 
+def _marks(text: str) -> list[Any]:
+    if "spark-lineage archive" in text:
+        # A Spark job.
+        return [pytest.mark.spark, pytest.mark.truth]
+    return [pytest.mark.clouds] if any(one in text for one in CLOUDS) else []
+
+
 def _blocks(info: str) -> list[object]:
     return [
         pytest.param(
             block["text"],
             id=f"{document.name}:{text.count(chr(10), 0, block.start()) + 1}",
-            # A Spark job.
-            marks=[pytest.mark.spark, pytest.mark.truth] if "spark-lineage archive" in block["text"] else [],
+            marks=_marks(block["text"]),
         )
         for document in DOCUMENTS
         for text in [document.read_text()]

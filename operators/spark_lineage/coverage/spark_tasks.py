@@ -12,7 +12,7 @@ from typing import Any
 
 from spark_lineage.adapters.adapter import _ADAPTERS
 
-# The template fields that tell a subclass of an operator without adapter, and the one that names what it runs.
+# The template fields that tell a subclass of an operator of a service, and the one that names what it runs.
 _SERVICES = {
     "EmrAddStepsOperator": ("job_flow_id steps", "steps"),
     "EmrContainerOperator": ("virtual_cluster_id job_driver", "job_driver"),
@@ -128,15 +128,13 @@ def _is_spark(stock: str, module: str, kind: str, names: set[str], fields: Mappi
         return runs_spark(" ".join(commands))
     if names.intersection(_COMMANDS):
         return False
-    if stock or (module.startswith("airflow.providers.") and "Spark" in kind):
-        return True
     for service, (wanted, payload) in _SERVICES.items():
         if kind.endswith(service) or set(wanted.split()) <= names:
             text = json.dumps(fields.get(payload), default=str).lower()
             # A template or a file says nothing of what it runs.
             is_other = isinstance(fields.get(payload), (list, dict)) and "spark" not in text
             return not is_other and "pythonshell" not in json.dumps(fields.get("create_job_kwargs"), default=str)
-    return False
+    return bool(stock) or (module.startswith("airflow.providers.") and "Spark" in kind)
 
 
 def runs_spark(command: str) -> bool:

@@ -65,6 +65,8 @@ class LineageOperator(BaseOperator):
     _session: LineageSession | None = None
     _is_stock = False
     _task_instance: Any = None
+    stock_attributes = frozenset[str]()
+    """The names that the stock operator's objects have, and its class has not, and that are overridden here."""
     _own_methods = frozenset({"execute", "__fail__"})
     """What opens a session itself when a task is resumed by it, or is no method but the failure of a trigger."""
 
@@ -205,8 +207,8 @@ class LineageOperator(BaseOperator):
         """The URLs of the links that this object has learnt when it executed, by XCom key."""
         return self._session.links if self._session is not None else {}
 
-    def _get_hook(self) -> Any:
-        hook = super()._get_hook()  # type: ignore[misc]
+    def _get_hook(self, *arguments: Any, **keywords: Any) -> Any:
+        hook = super()._get_hook(*arguments, **keywords)  # type: ignore[misc]
         return self._session.attach(self, hook) if self._session is not None else hook
 
     def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:

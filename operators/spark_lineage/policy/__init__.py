@@ -39,11 +39,21 @@ _KINDS = (
     (f"{_STOCK}.spark_pipelines", "SparkPipelinesOperator", "spark_default"),
     ("airflow.providers.apache.livy.operators.livy", "LivyOperator", "livy_default"),
     ("airflow.providers.cncf.kubernetes.operators.spark_kubernetes", "SparkKubernetesOperator", "kubernetes_default"),
+    ("airflow.providers.databricks.operators.databricks", "DatabricksSubmitRunOperator", "databricks_default"),
+    ("airflow.providers.databricks.operators.databricks", "DatabricksRunNowOperator", "databricks_default"),
+    ("airflow.providers.google.cloud.operators.dataproc", "DataprocSubmitJobOperator", "google_cloud_default"),
+    ("airflow.providers.google.cloud.operators.dataproc", "DataprocCreateBatchOperator", "google_cloud_default"),
 )
 # Most tasks of these run no Spark: they have lineage by ``with_lineage`` alone.
 _ASKED_FOR = (("airflow.providers.standard.operators.bash", "BashOperator", ""),)
 # The arguments and attributes that name the connection of a task.
-_CONNECTIONS = ("_conn_id", "conn_id", "livy_conn_id", "_livy_conn_id", "kubernetes_conn_id")
+_CONNECTIONS = (
+    "_conn_id",
+    "conn_id",
+    "livy_conn_id",
+    "_livy_conn_id",
+    *("kubernetes_conn_id", "gcp_conn_id", "databricks_conn_id"),
+)
 
 
 def task_policy(task: Any) -> None:
@@ -169,7 +179,7 @@ def _own_names(kind: Kind) -> frozenset[str]:
     """The names of attributes and arguments that our operator has beyond the stock operator."""
     added = [one for one in kind.ours.__mro__ if one not in kind.stock.__mro__]
     names = {name for one in added for name in (*vars(one), *_parameters(one))}
-    return frozenset(names - set(dir(kind.stock)) - {"self", "kwargs"})
+    return frozenset(names - set(dir(kind.stock)) - kind.ours.stock_attributes - {"self", "kwargs"})
 
 
 def _parameters(operator: type[Any]) -> Iterable[str]:

@@ -36,6 +36,12 @@ _ADAPTERS = {
     "airflow.providers.cncf.kubernetes.operators.spark_kubernetes.SparkKubernetesOperator": (
         "spark_kubernetes.SparkKubernetesAdapter"
     ),
+    "airflow.providers.databricks.operators.databricks.DatabricksSubmitRunOperator": "databricks.DatabricksAdapter",
+    "airflow.providers.databricks.operators.databricks.DatabricksRunNowOperator": "databricks.DatabricksAdapter",
+    "airflow.providers.google.cloud.operators.dataproc.DataprocSubmitJobOperator": "dataproc_job.DataprocJobAdapter",
+    "airflow.providers.google.cloud.operators.dataproc.DataprocCreateBatchOperator": (
+        "dataproc_batch.DataprocBatchAdapter"
+    ),
 }
 # Of the flags of spark-submit, for a job that has properties alone.
 _PROPERTY_OF = {

@@ -12,6 +12,7 @@ from spark_lineage.doctor.backends import (
     check_connections,
     check_same_backend,
 )
+from spark_lineage.doctor.clouds import check_clouds
 from spark_lineage.doctor.directories import check_lineage_directory, check_outbox, check_records
 from spark_lineage.doctor.event_log import check_event_log
 from spark_lineage.doctor.settings import check_settings
@@ -48,6 +49,7 @@ def checks_for(setup: Setup) -> tuple[Check, ...]:
         Check("records", check_records),
         Check("status endpoints", check_status_endpoints, _ENDPOINTS * _ANSWER_SECONDS),
         Check("event log", check_event_log, _ANSWER_SECONDS),
+        Check("cloud services", check_clouds),
         Check("airflow openlineage", check_airflow_openlineage),
         Check("outbox", check_outbox),
         Check("connections", check_connections, backends * _ANSWER_SECONDS),

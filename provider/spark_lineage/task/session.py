@@ -92,6 +92,11 @@ class LineageSession:
                 return cls(task, guard=guard, **arguments)
         return None
 
+    @staticmethod
+    def absent(logger: Any, why: str) -> None:
+        """Log that a task has no lineage, because nothing can be added to its driver."""
+        Guard(lambda: False, logger).log.info("The task has no lineage: %s", why)
+
     def __enter__(self) -> Self:
         """Begin."""
         return self

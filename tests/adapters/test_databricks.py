@@ -1,0 +1,124 @@
+"""The adapter of Databricks, with a hook and an operator that stand for those of the provider."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from spark_lineage.adapters.adapter import AdaptedTask
+from spark_lineage.adapters.databricks import DatabricksAdapter, why_unreached
+from spark_lineage.launch.log import Guard
+
+GUARD = Guard(lambda: False, logging.getLogger(__name__))
+PAYLOAD = {"new_cluster": {"spark_conf": {"spark.a": "1"}}, "spark_python_task": {"python_file": "p.py"}}
+
+
+class Hook:
+    """Keeps what is submitted, and answers with a state."""
+
+    def __init__(self, state: dict[str, str], error: str = "") -> None:
+        self.submitted: list[Any] = []
+        self.state, self.error = state, error
+
+    def submit_run(self, json: Any) -> int:
+        self.submitted.append(json)
+        return 7
+
+    run_now = submit_run
+
+    def get_run(self, run_id: int) -> dict[str, Any]:
+        return {"run_id": run_id, "state": self.state, "tasks": [{"run_id": 70, "state": {"result_state": "FAILED"}}]}
+
+    def get_run_output(self, run_id: int) -> dict[str, str]:
+        assert run_id == 70
+        if not self.error:
+            raise ConnectionError
+        return {"error": self.error}
+
+
+def adapter(hook: Hook, payload: Any = PAYLOAD, **arguments: Any) -> DatabricksAdapter:
+    operator = SimpleNamespace(
+        _get_merged_json=lambda: payload, wait_for_termination=True, databricks_conn_id="d", **arguments
+    )
+    task = AdaptedTask(lambda: None, lambda: False, None, None, "remote_job_id", GUARD)  # type: ignore[arg-type]
+    return DatabricksAdapter.of(operator, hook, task)
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "status", "detail"),
+    [
+        ({"life_cycle_state": "RUNNING"}, "", None, ""),
+        ({"life_cycle_state": "TERMINATED", "result_state": "SUCCESS"}, "", "FINISHED", ""),
+        ({"life_cycle_state": "TERMINATED", "result_state": "FAILED"}, "ValueError: no", "FAILED", "ValueError: no"),
+        ({"life_cycle_state": "TERMINATED", "result_state": "TIMEDOUT"}, "", "FAILED", "the run is TIMEDOUT"),
+        (
+            {"life_cycle_state": "TERMINATED", "result_state": "CANCELED", "state_message": "by ann"},
+            "",
+            "KILLED",
+            "by ann",
+        ),
+        ({"life_cycle_state": "INTERNAL_ERROR", "state_message": "no nodes"}, "", "FAILED", "no nodes"),
+        ({"life_cycle_state": "SKIPPED"}, "", "FAILED", "the run is SKIPPED"),
+    ],
+)
+def test_end_is_what_the_operator_was_answered(
+    state: dict[str, str], error: str, status: str | None, detail: str
+) -> None:
+    hook = Hook(state, error)
+    one = adapter(hook)
+    hook.submit_run(PAYLOAD)
+    hook.get_run(6)
+    assert one.seen_end is None, "of another run"
+    hook.get_run(7)
+    end = one.seen_end
+    assert (end.status if end else None, end.detail if end else "") == (status, detail)
+    assert one.has_driver_ended == (status is not None)
+
+
+def test_payload_of_the_user_is_not_changed() -> None:
+    hook = Hook({})
+    one = adapter(hook)
+    one.injected = {"spark.b": "2"}
+    hook.submit_run(PAYLOAD)
+    assert hook.submitted[0]["new_cluster"]["spark_conf"] == {"spark.a": "1", "spark.b": "2"}
+    assert PAYLOAD["new_cluster"] == {"spark_conf": {"spark.a": "1"}}
+    assert one.driver.driver_id == "7"
+
+
+def test_payload_that_cannot_be_read_is_submitted_as_it_is() -> None:
+    hook, odd = Hook({}), {"tasks": [None]}
+    one = adapter(hook, PAYLOAD)
+    one.injected = {"spark.b": "2"}
+    hook.submit_run(odd)
+    assert hook.submitted == [odd]
+
+
+def test_log_that_is_delivered_comes_late() -> None:
+    cluster: dict[str, Any] = {"cluster_log_conf": {"s3": {"destination": "s3://b/logs/"}}}
+    one = adapter(Hook({}), {"new_cluster": cluster})
+    assert one.arguments.conf["spark.eventLog.dir"] == "s3://b/logs/*/eventlog"
+    assert one.log_delay > 300
+    cluster["spark_conf"] = {"spark.eventLog.dir": "s3://b/own"}
+    assert one.arguments.conf == {"spark.eventLog.dir": "s3://b/own"}
+    assert one.log_delay == 0
+    cluster.update(spark_conf={}, cluster_log_conf={"dbfs": {"destination": "dbfs:/logs"}})
+    assert one.arguments.conf == {}
+
+
+@pytest.mark.parametrize(
+    ("payload", "why"),
+    [
+        (PAYLOAD, ""),
+        ({"job_id": 7}, "the clusters of its job"),
+        ({"job_name": "daily"}, "the clusters of its job"),
+        ({"existing_cluster_id": "c", "notebook_task": {"notebook_path": "n"}}, "nothing is added to the task"),
+        ({"pipeline_task": {"pipeline_id": "p"}}, "its run has no cluster of Spark"),
+    ],
+)
+def test_why_nothing_can_be_added(payload: dict[str, Any], why: str) -> None:
+    found = why_unreached(SimpleNamespace(_get_merged_json=lambda: payload))
+    assert found.startswith(why)
+    assert bool(found) == bool(why)

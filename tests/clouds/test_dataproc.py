@@ -1,0 +1,220 @@
+"""Jobs and batches of Dataproc: the provider's real client, a server that answers as the API does, a real Spark."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from child_jobs import ended_child
+from real_spark import environment
+
+from spark_lineage.launch.launch import launches_below
+
+if TYPE_CHECKING:
+    from dataproc_server import DataprocServer
+    from fast_spark import FastSpark
+    from laboratory import Outcome
+    from real_spark import RealSpark
+
+pytestmark = [
+    *(pytest.mark.spark, pytest.mark.clouds),
+    # Of the provider's own modules.
+    pytest.mark.filterwarnings("ignore"),
+]
+PROGRAM = Path(__file__).parents[1] / "operators" / "programs" / "batch.py"
+KINDS = {"job": "LineageDataprocSubmitJobOperator", "batch": "LineageDataprocCreateBatchOperator"}
+_STOCK = "airflow.providers.google.cloud.operators.dataproc"
+
+
+@pytest.fixture(scope="module")
+def server(fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DataprocServer, str]]:
+    """A server that all tests use, and its address."""
+    from dataproc_server import DataprocServer
+
+    made = DataprocServer(environment(fast_spark), tmp_path_factory.mktemp("dataproc"))
+    with made.running() as address:
+        yield made, address
+
+
+@pytest.fixture
+def service(server: tuple[DataprocServer, str]) -> DataprocServer:
+    """The server, with nothing of former tests."""
+    made = server[0]
+    made.fails.clear()
+    made.calls.clear()
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with orders in JSON, and one for event logs."""
+    for name in ("orders", "logs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "orders" / "part.json").write_text('{"id": 1, "amount": 20}')
+    return tmp_path
+
+
+@pytest.fixture
+def run(real_spark: RealSpark, folder: Path, server: tuple[DataprocServer, str]) -> Callable[..., Outcome]:
+    """Run the program as a job or a batch that ends in one of its ways."""
+    bench = real_spark.bench
+    bench.program, bench.application = "dataproc_server", {}
+    # As of every connection, its extra may have settings.
+    extra = {"is_anonymous": True, "project": "shop", "event_log_dir": str(folder / "logs")}
+    connection = {"conn_type": "google_cloud_platform", "extra": extra}
+    bench.env |= {
+        "DATAPROC_SERVER": server[1],
+        "AIRFLOW_CONN_GCP": json.dumps(connection),
+    }
+
+    def run(kind: str, how: str, *, properties: dict[str, str] | None = None, **arguments: Any) -> Outcome:
+        program = {"main_python_file_uri": str(PROGRAM), "args": [str(folder), how]}
+        submitted: dict[str, Any] = {
+            "job": {"placement": {"cluster_name": "c"}, "pyspark_job": {**program, "properties": properties or {}}},
+            "batch": {"pyspark_batch": program, "runtime_config": {"properties": properties or {}}},
+        }
+        if bench.is_by_policy:
+            bench.operator = f"{_STOCK}:{KINDS[kind].removeprefix('Lineage')}"
+        else:
+            bench.operator = f"lineage_dataproc:{KINDS[kind]}"
+        given = {"gcp_conn_id": "gcp", "region": "local", "project_id": "shop", kind: submitted[kind]}
+        return real_spark.execute(**{**given, **arguments})
+
+    return run
+
+
+def state(outcome: Outcome) -> Any:
+    assert outcome.lineage is not None, outcome.printed
+    return outcome.lineage["run_facets"]["sparkLineage_status"]["state"]
+
+
+def assert_complete(outcome: Outcome, folder: Path) -> None:
+    assert outcome.error is None, outcome.printed
+    assert state(outcome) == "COMPLETE"
+    assert outcome.names("inputs") == [str(folder / "orders")]
+    assert outcome.names("outputs") == [str(folder / "doubled")]
+    assert outcome.lineage is not None
+    (output,) = outcome.lineage["outputs"]
+    fields = output["facets"]["columnLineage"]["fields"]
+    assert [one["field"] for one in fields["doubled"]["inputFields"]] == ["amount"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_driver_that_is_waited_for_is_the_task(
+    kind: str, run: Callable[..., Outcome], folder: Path, service: DataprocServer
+) -> None:
+    outcome = run(kind, "succeed", properties={"spark.sql.shuffle.partitions": "1"})
+    assert_complete(outcome, folder)
+    (submitted,) = [*service.jobs.values(), *service.batches.values()][-1:]
+    config = submitted.pyspark_job if kind == "job" else submitted.runtime_config
+    assert config.properties["spark.sql.shuffle.partitions"] == "1"
+    assert config.properties["spark.eventLog.dir"] == str(folder / "logs")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_policy_gives_it_to_the_stock_operator(
+    kind: str, run: Callable[..., Outcome], real_spark: RealSpark, folder: Path
+) -> None:
+    real_spark.bench.is_by_policy = True
+    assert_complete(run(kind, "succeed"), folder)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_directory_of_the_user_is_read(kind: str, run: Callable[..., Outcome], folder: Path) -> None:
+    (folder / "own").mkdir()
+    own = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": str(folder / "own")}
+    assert_complete(run(kind, "succeed", properties=own), folder)
+    assert not list((folder / "logs").iterdir())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_driver_that_fails_keeps_what_it_had_written(kind: str, run: Callable[..., Outcome], folder: Path) -> None:
+    outcome = run(kind, "fail")
+    assert outcome.error is not None
+    assert state(outcome) == "FAIL"
+    assert outcome.names("outputs") == [str(folder / "doubled")]
+    assert "ValueError: no more" in str(outcome.lineage)
+    assert "hunter2" not in str(outcome.lineage)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_driver_that_is_killed_is_cancelled(
+    kind: str, run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, service: DataprocServer
+) -> None:
+    with real_spark.bench.laboratory.killing(folder / "written"):
+        outcome = run(kind, "endless")
+    assert state(outcome) == "ABORT", outcome.printed
+    assert outcome.names("outputs") == [str(folder / "doubled")]
+    assert service.calls.count("CancelJob" if kind == "job" else "CancelOperation") == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("how", "end"), [("succeed", "COMPLETE"), ("fail", "FAIL")])
+def test_driver_that_a_trigger_waits_for_is_the_task(
+    kind: str, how: str, end: str, run: Callable[..., Outcome], folder: Path
+) -> None:
+    outcome = run(kind, how, deferrable=True, polling_interval_seconds=1)
+    assert state(outcome) == end, outcome.printed
+    assert (outcome.error is None) == (end == "COMPLETE")
+    assert outcome.names("inputs") == [str(folder / "orders")]
+    assert outcome.names("outputs") == [str(folder / "doubled")]
+
+
+@pytest.mark.parametrize(("kind", "how", "end"), [("job", "late", "COMPLETE"), ("batch", "fail", "FAIL")])
+def test_driver_that_is_not_waited_for_is_a_job_of_its_own(
+    kind: str,
+    how: str,
+    end: str,
+    run: Callable[..., Outcome],
+    real_spark: RealSpark,
+    folder: Path,
+    service: DataprocServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dataproc_server import connect
+
+    monkeypatch.setenv("DATAPROC_SERVER", real_spark.bench.env["DATAPROC_SERVER"])
+    connect()
+    outcome = lambda **given: run(kind, how, asynchronous=True, **given)  # noqa: E731
+    of_task, of_driver = ended_child(outcome, real_spark, folder, monkeypatch, child=kind)
+    assert [one["eventType"] for one in of_task] == ["START", "COMPLETE"]
+    assert [one["outputs"] for one in of_task] == [[], []]
+    assert [one["eventType"] for one in of_driver] == ["START", end]
+    assert of_driver[1]["run"]["facets"]["parent"]["run"]["runId"] == of_task[1]["run"]["runId"]
+    assert [Path(one["name"]).name for one in of_driver[1]["inputs"]] == ["orders"]
+    assert [Path(one["name"]).name for one in of_driver[1]["outputs"]] == ["doubled"]
+
+
+def test_batch_of_an_earlier_try_is_attached_to(
+    run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, service: DataprocServer
+) -> None:
+    name = f"daily-{time.time_ns()}"
+    first = run("batch", "succeed", batch_id=name, store={})
+    again = run("batch", "succeed", batch_id=name, store=first.store, task={"try_number": 2})
+    assert_complete(again, folder)
+    assert len(launches_below(real_spark.bench.lineage_dir)) == 1
+    assert service.calls.count("CreateBatch") == 2
+
+
+def test_job_of_another_kind_is_the_stock_operators(
+    run: Callable[..., Outcome], real_spark: RealSpark, service: DataprocServer
+) -> None:
+    service.fails.add("SubmitJob")
+    outcome = run("job", "succeed", job={"placement": {"cluster_name": "c"}, "hive_job": {"query_file_uri": "q"}})
+    assert outcome.error is not None
+    assert outcome.error.startswith("InternalServerError")
+    assert outcome.lineage is None
+    assert launches_below(real_spark.bench.lineage_dir) == []
+
+
+def test_batch_that_cannot_be_asked_for_ends_as_the_operator_says(
+    run: Callable[..., Outcome], service: DataprocServer
+) -> None:
+    service.fails.add("GetBatch")
+    outcome = run("batch", "succeed", batch_id=f"daily-{time.time_ns()}", asynchronous=True)
+    assert outcome.error is not None
+    assert service.calls.count("GetBatch") < 5
