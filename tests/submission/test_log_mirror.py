@@ -296,6 +296,26 @@ def test_run_of_a_service_may_have_a_log_of_each_of_its_clusters(
     assert one.bringing.names == ({APPLICATION, "local-9"} if service else {APPLICATION})
 
 
+def test_object_of_the_directory_itself_is_no_log(
+    task: Callable[..., Task], store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = type(fsspec.filesystem("memory"))
+    listed = files.ls
+
+    def ls(self: Any, path: str, detail: bool = True, **others: Any) -> Any:
+        found = listed(self, path, detail=detail, **others)
+        # As S3 lists it.
+        marker = [{"name": f"{path}/", "size": 0, "type": "file"}]
+        return [*marker, *found] if detail and path.strip("/") == store.removeprefix("memory://") else found
+
+    monkeypatch.setattr(files, "ls", ls)
+    one = task(known=None)
+    told = f'"Spark Properties":{{"{RUN_ID}":"{one.launch.application_run_id}"}}'.encode()
+    put(f"{store}/{APPLICATION}", b"".join([LINES[0].replace(b'"Spark Properties":{}', told), *LINES[1:]]))
+    one.finish()
+    assert one.told == (True, {"event_log"}, {})
+
+
 def test_logs_older_than_the_launch_are_not_looked_into(task: Callable[..., Task], tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     one = task((tmp_path / "logs").as_uri(), known=None, collect="event_log")

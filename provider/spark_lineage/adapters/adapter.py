@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from spark_lineage.adapters.driver_output import DriverOutput
 from spark_lineage.adapters.processes import LAUNCH_VARIABLE, end_processes
 from spark_lineage.launch.driver import Driver, DriverEnd
+from spark_lineage.launch.launch import Part
 from spark_lineage.secrets.redaction import remember_values
 
 if TYPE_CHECKING:
@@ -121,6 +122,8 @@ class OperatorAdapter(ABC):
     """Of the session whose executions are the job's, where a driver runs those of others as well."""
     child: str = ""
     """Of a driver that its task does not wait for, the beginning of the name of its job; empty for any other."""
+    parts: tuple[Part, ...] = ()
+    """The drivers that its task does not wait for, where there may be several."""
     env: Mapping[str, str] = field(default_factory=dict)
     """What was prepared for the environment of a driver on this machine."""
 

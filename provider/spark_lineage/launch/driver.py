@@ -14,7 +14,8 @@ class Driver:
     """A driver as its process, its log, its events and its cluster show it; None until one of them does.
 
     Whoever learns something writes it here, and reads here what others have learnt. ``driver_id`` is what the Spark
-    provider finds the driver again by, in cluster mode: ``driver-…``, ``application_…``, ``{namespace}:{pod}``.
+    provider finds the driver again by, in cluster mode: ``driver-…``, ``application_…``, ``{namespace}:{pod}``; the ids
+    of several drivers have commas between them.
     ``exit_code`` is that of spark-submit, negative for a signal. ``attempt_id`` is the latest attempt, where attempts
     have ids (YARN in cluster mode).
 

@@ -32,6 +32,14 @@ _LOGIN = re.compile(r"(?<=://)[^/@]*@")
 log = Log(__name__)
 
 
+class Part(Struct, frozen=True):
+    """One of several jobs that go on when their task has ended; ``child`` begins its name, as that of a launch does."""
+
+    child: str
+    application_run_id: str
+    external_id: str
+
+
 class Launch(Struct, frozen=True, omit_defaults=True):
     """One submission: the directory of its lineage files, and the application's run id in them.
 
@@ -46,8 +54,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     ``own_run_id`` is the run of the application that the user's own properties name, if any. ``session_id`` is the
     session whose executions are the job's, where the application ``application_id`` runs those of others as well.
     ``service`` names the adapter whose service runs the driver. ``child`` begins the name of the job that goes on when
-    its task has ended, whose end is not sent yet; ``parent`` has the properties that name its task. ``log_delay`` is
-    how many seconds a service takes to copy an event log.
+    its task has ended, whose end is not sent yet; ``parent`` has the properties that name its task. ``parts`` are these
+    jobs where there may be several. ``log_delay`` is how many seconds a service takes to copy an event log.
     """
 
     directory: str
@@ -74,7 +82,14 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     service: str = ""
     child: str = ""
     parent: tuple[tuple[str, str], ...] = ()
+    parts: tuple[Part, ...] = ()
     log_delay: float = 0.0
+
+    @property
+    def children(self) -> tuple[Launch, ...]:
+        """The launch of each job that goes on."""
+        parts = (structs.replace(self, **structs.asdict(one), parts=()) for one in self.parts)
+        return tuple(parts) or (self,)
 
 
 def application_ids(application_id: str | None, external_id: str | None) -> set[str]:

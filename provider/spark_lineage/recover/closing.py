@@ -74,32 +74,38 @@ def close(
 
 
 def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -> bool:
-    """Send the end of a job that went on when its task had ended, if it is over; return whether it was sent.
+    """Send the ends of the jobs that went on when their task had ended, if all are over; return whether they were sent.
 
-    Its service says how it ended; where it does not know the job any more, the event log does.
+    Their service says how they ended; where it does not know a job any more, the event log does.
     """
-    launch, lost = child.launch, LostTry(child.task, child.launch, end="success")
+    launch = child.launch
     places, settings = _settled(launch)
-    with TemporaryDirectory() as folder:
-        if not Path(launch.directory).is_dir():
-            # Of a worker with a disk of its own.
-            lost = structs.replace(lost, launch=structs.replace(launch, directory=folder))
-        if (end := service_end(launch)) is None:
-            if store is not None:
-                store.touch()
-            return False
-        recovered = recover(lost, places, ended_processes=0, logger=log, end=end)
-    lineage, limit = recovered.lineage, int(settings.max_event_bytes)
-    state: Any = "FAIL" if lineage.state == "ABORT" else lineage.state
-    event = going_on_event(state, lineage, launch, limit, **job_texts(airflow))
+    ends = [service_end(one) for one in launch.children]
+    if None in ends:
+        if store is not None:
+            store.touch()
+        return False
+    recovered = []
+    for one, end in zip(launch.children, ends, strict=True):
+        with TemporaryDirectory() as folder:
+            # Of a worker with a disk of its own, and of several jobs of one launch, each has its own.
+            is_here = Path(launch.directory).is_dir() and not launch.parts
+            here = structs.replace(one, directory=launch.directory if is_here else folder)
+            lost = LostTry(child.task, here, end="success")
+            recovered.append(recover(lost, places, ended_processes=0, logger=log, end=end))
+    limit, events = int(settings.max_event_bytes), []
+    for one, found in zip(launch.children, recovered, strict=True):
+        state: Any = "FAIL" if found.lineage.state == "ABORT" else found.lineage.state
+        events.append(going_on_event(state, found.lineage, one, limit, **job_texts(airflow)))
     wanted = emission(airflow.task, child.task.dag_id, child.task.task_id)
-    # What goes wrong before this leaves the end to the next who looks.
+    # What goes wrong before this leaves the ends to the next who looks.
     if not claim(launch, store) or not wanted.is_sent:
         return False
-    is_delivered = _delivered(event, Outgoing.encode(event), launch, settings)
-    log.info("The job %s of %s has ended (%s).", event.job.name, child.task, state)
-    log_lineage(lineage, recovered.counts, log)
-    return is_delivered
+    sent = [_delivered(event, Outgoing.encode(event), launch, settings) for event in events]
+    for event, found in zip(events, recovered, strict=True):
+        log.info("The job %s of %s has ended (%s).", event.job.name, child.task, found.lineage.state)
+        log_lineage(found.lineage, found.counts, log)
+    return all(sent)
 
 
 def _settled(launch: Launch) -> tuple[Places, Settings]:

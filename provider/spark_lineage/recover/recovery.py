@@ -77,7 +77,7 @@ def recover(
     with guard("The timeline begins with the end"):
         monitor.resume("", read_transitions(collector.directory))
     with guard("Some lineage is missing, because not all files can be read"):
-        submission.finish(Deadline(ANSWER_SECONDS))
+        submission.finish(Deadline(ANSWER_SECONDS + launch.log_delay))
     driver.application_id = max(collector.application_ids, default=None) or driver.application_id
     # As the task calls it.
     process = f"{launch.host}:{'?' if launch.process_id is None else launch.process_id}"

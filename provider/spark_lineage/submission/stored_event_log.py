@@ -149,6 +149,9 @@ class _Directory:
         for entry in self._fs.ls(self._root, detail=True):
             name, is_rolling = posixpath.basename(entry["name"].rstrip("/")), entry["type"] == "directory"
             plain = name.removesuffix(IN_PROGRESS)
+            if entry["name"].rstrip("/") == self._root:
+                # The object that stands for the directory itself, in S3.
+                continue
             if not is_event_log(name, is_directory=is_rolling) or plain in self._logs or self._copies.is_over():
                 continue
             is_known = is_of is not None and is_of(name)

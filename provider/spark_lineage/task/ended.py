@@ -50,6 +50,8 @@ _UNREACHED = {
 """Why no event came, by how it was to come."""
 # What drivers and cluster managers write of them.
 _OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|OOMKilled|exit code 137|beyond the '?(?:PHYSICAL|VIRTUAL)")
+_IN_STORE = re.compile(r"(?:s3[an]?|gs|abfss?)://")
+_CLOSED_LATE = " An object store shows a file when it is closed: a driver that was killed has left nothing to read."
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = No
             "causes: (1) the program ended before it made a SparkSession, or never stopped one; "
             "(2) it sets spark.eventLog.* itself: a directory elsewhere, or a codec other than zstd; "
             "(3) the driver ran on another host, or as another user, and could not write there."
+            f"{_CLOSED_LATE if any(map(_IN_STORE.match, event_logs)) else ''}"
         )
     unreached = _UNREACHED[events_from]
     return (

@@ -227,11 +227,11 @@ class Running:
         events, directory = self.prepared.events, Path(self.launch.directory)
         declared = self.prepared.declared or TaskLineage("COMPLETE")
         events.end(structs.replace(declared, state="COMPLETE"), None, None, directory)
-        self.keep(child=self.prepared.adapter.child)
+        self.keep(child=self.prepared.adapter.child, parts=self.prepared.adapter.parts)
         with self.guard("The job that goes on has no START", can_fail=False):
-            name = events.begin_child(self.launch)
+            names = events.begin_children(self.launch)
             text = "The task does not wait for its driver: the lineage is that of the job %s, when it has ended."
-            self.guard.log.info(text, name)
+            self.guard.log.info(text, names)
         self.suspend()
 
     def suspend(self) -> None:

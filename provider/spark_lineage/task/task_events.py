@@ -174,12 +174,13 @@ class TaskEvents:
                 self._send_children(lineage, directory)
         self._last = end, event, why
 
-    def begin_child(self, launch: Launch) -> str:
-        """Send the START of the job that goes on when the task has ended; return its name."""
-        limit = int(self._settings.max_event_bytes)
-        event = going_on_event("START", TaskLineage("RUNNING"), launch, limit, **job_texts(self._airflow))
-        self._send_all([event], Path(launch.directory))
-        return str(event.job.name)
+    def begin_children(self, launch: Launch) -> str:
+        """Send the START of each job that goes on when the task has ended; return their names."""
+        limit, texts = int(self._settings.max_event_bytes), job_texts(self._airflow)
+        running = TaskLineage("RUNNING")
+        begun = [going_on_event("START", running, each, limit, **texts) for each in launch.children]
+        self._send_all(begun, Path(launch.directory))
+        return ", ".join(str(event.job.name) for event in begun)
 
     def deliver(self) -> None:
         """Wait until the connections have taken everything, but no longer than the settings and a kill allow.
