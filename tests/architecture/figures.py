@@ -53,6 +53,10 @@ FURTHER_ADAPTERS = (
     "spark_application",
     "service",
     *("dataproc", "dataproc_job", "dataproc_batch", "databricks", "databricks_run"),
+    "aws",
+    "emr",
+    "emr_steps",
+    "glue",
 )
 ADD_ONS = {"archive", "atlas", "cli", "coverage", "doctor", "notify", "receiver", "replay", "supervision", "view"}
 # A program of the truth that appends to tables, on Spark 4.2.

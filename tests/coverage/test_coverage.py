@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.airflow
 
 GAPS = {
-    "gaps.emr": ("none", "no adapter"),
+    "gaps.emr": ("none", "the policy left it"),
     "gaps.glue": ("none", "no adapter"),
     "gaps.dataproc": ("none", "the policy left it"),
     "gaps.bash": ("none", ""),

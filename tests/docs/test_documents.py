@@ -22,7 +22,7 @@ BLOCK = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | 
 # The module of an operator that is to be written.
 LEFT_OPEN = "operators/spark_lineage/operators/lineage_X.py"
 # Operators whose providers have an environment of their own.
-CLOUDS = ("lineage_dataproc", "lineage_databricks")
+CLOUDS = re.compile(r"operators\.lineage_(?:emr|glue|dataproc|databricks)\b")
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#]+)")
 
 # A process with Airflow in it takes most of a second to end as usual.
@@ -48,11 +48,11 @@ for line in sys.stdin:
 """
 
 
-def _marks(text: str) -> list[Any]:
-    if "spark-lineage archive" in text:
-        # A Spark job.
-        return [pytest.mark.spark, pytest.mark.truth]
-    return [pytest.mark.clouds] if any(one in text for one in CLOUDS) else []
+def _marks(block: str) -> list[pytest.MarkDecorator]:
+    if CLOUDS.search(block):
+        return [pytest.mark.clouds]
+    # A Spark job.
+    return [pytest.mark.spark, pytest.mark.truth] if "spark-lineage archive" in block else []
 
 
 def _blocks(info: str) -> list[object]:

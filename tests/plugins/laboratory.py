@@ -301,10 +301,13 @@ class Laboratory:
         )
 
     @contextmanager
-    def killing(self, due: Path, before: Callable[[], object] = lambda: None) -> Iterator[None]:
+    def killing(
+        self, due: Path, before: Callable[[], object] = lambda: None, number: int = signal.SIGUSR1
+    ) -> Iterator[None]:
         """Have the scenario that runs within killed as Airflow kills a task, two seconds after a file is there.
 
         :param before: called right before that
+        :param number: SIGUSR2 ends it as a timeout does
         """
 
         def kill() -> None:
@@ -314,7 +317,7 @@ class Laboratory:
             time.sleep(2)
             before()
             (task,) = psutil.Process(self._process.pid).children()
-            task.send_signal(signal.SIGUSR1)
+            task.send_signal(number)
 
         thread = threading.Thread(target=kill, daemon=True)
         thread.start()

@@ -12,7 +12,7 @@ from typing import Any
 
 from spark_lineage.adapters.adapter import _ADAPTERS
 
-# The template fields that tell a subclass of an operator of a service, and the one that names what it runs.
+# The template fields that tell a subclass of an operator whose provider is not here, and the one with what it runs.
 _SERVICES = {
     "EmrAddStepsOperator": ("job_flow_id steps", "steps"),
     "EmrContainerOperator": ("virtual_cluster_id job_driver", "job_driver"),

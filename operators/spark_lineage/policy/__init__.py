@@ -31,6 +31,7 @@ class Kind(NamedTuple):
 
 
 _STOCK = "airflow.providers.apache.spark.operators"
+_AWS = "airflow.providers.amazon.aws.operators"
 _OURS = "spark_lineage.operators"
 _KINDS = (
     (f"{_STOCK}.spark_submit", "SparkSubmitOperator", "spark_default"),
@@ -43,6 +44,10 @@ _KINDS = (
     ("airflow.providers.databricks.operators.databricks", "DatabricksRunNowOperator", "databricks_default"),
     ("airflow.providers.google.cloud.operators.dataproc", "DataprocSubmitJobOperator", "google_cloud_default"),
     ("airflow.providers.google.cloud.operators.dataproc", "DataprocCreateBatchOperator", "google_cloud_default"),
+    (f"{_AWS}.emr", "EmrServerlessStartJobOperator", "aws_default"),
+    (f"{_AWS}.emr", "EmrContainerOperator", "aws_default"),
+    (f"{_AWS}.emr", "EmrAddStepsOperator", "aws_default"),
+    (f"{_AWS}.glue", "GlueJobOperator", "aws_default"),
 )
 # Most tasks of these run no Spark: they have lineage by ``with_lineage`` alone.
 _ASKED_FOR = (("airflow.providers.standard.operators.bash", "BashOperator", ""),)
@@ -52,7 +57,7 @@ _CONNECTIONS = (
     "conn_id",
     "livy_conn_id",
     "_livy_conn_id",
-    *("kubernetes_conn_id", "gcp_conn_id", "databricks_conn_id"),
+    *("kubernetes_conn_id", "gcp_conn_id", "databricks_conn_id", "aws_conn_id"),
 )
 
 
@@ -174,7 +179,7 @@ def _kind_of(operator: Any, *, is_ruled: bool = False) -> Kind | None:
     return None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _own_names(kind: Kind) -> frozenset[str]:
     """The names of attributes and arguments that our operator has beyond the stock operator."""
     added = [one for one in kind.ours.__mro__ if one not in kind.stock.__mro__]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spark_lineage.launch.log import Guard
     from spark_lineage.settings.places import Places
 
+_EMR = "airflow.providers.amazon.aws.operators.emr"
 _ADAPTERS = {
     "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": "spark_submit.SparkSubmitAdapter",
     "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": "spark_sql.SparkSqlAdapter",
@@ -43,6 +44,10 @@ _ADAPTERS = {
     "airflow.providers.google.cloud.operators.dataproc.DataprocCreateBatchOperator": (
         "dataproc_batch.DataprocBatchAdapter"
     ),
+    f"{_EMR}.EmrServerlessStartJobOperator": "emr.EmrServerlessAdapter",
+    f"{_EMR}.EmrContainerOperator": "emr.EmrContainerAdapter",
+    f"{_EMR}.EmrAddStepsOperator": "emr_steps.EmrStepsAdapter",
+    "airflow.providers.amazon.aws.operators.glue.GlueJobOperator": "glue.GlueAdapter",
 }
 # Of the flags of spark-submit, for a job that has properties alone.
 _PROPERTY_OF = {

@@ -9,6 +9,7 @@ from spark_lineage.doctor.setup import Finding, Setup, ok
 
 _CLIENT = "the provider's real client and a server that answers as the public API documents say"
 _TRIED = {
+    "apache-airflow-providers-amazon": "operators of EMR and Glue: tried against moto; not seen on the service itself",
     "apache-airflow-providers-databricks": (
         f"operators of Databricks: tried against {_CLIENT}; not seen on the service itself"
     ),

@@ -1,0 +1,206 @@
+"""What the adapters of AWS share: the client of the operator reports each request, and each answer (provider 9.39).
+
+A request is changed right before botocore checks it, as an event of the client; nothing of the operator is replaced.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+
+from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, remote_submitter
+from spark_lineage.inject.preparation import PreparedArguments, Submitter
+from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.driver import DriverEnd
+from spark_lineage.launch.launch import Launch
+from spark_lineage.secrets.redaction import remember_values
+
+_OK = 300
+# What a service answers of a job that it does not know any more.
+_GONE = frozenset({"ResourceNotFoundException", "EntityNotFoundException", "InvalidRequestException"})
+# ``uuid4``, which an operator makes where it is given none.
+_GENERATED = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
+_REPEATED = (
+    "it has a client_request_token of its own: then each try has to make the same request, and what is added differs"
+)
+_CONF_OPTIONS = ("--conf", "-c")
+
+
+@dataclass(eq=False)
+class AwsAdapter(OperatorAdapter):
+    """Adapts the client of an operator, which tells its service and the names of two operations.
+
+    :param operator: has ``lineage_connect`` called with the client when it makes one
+    """
+
+    takes_listener = False
+    is_service = True
+    service: ClassVar[str]
+    """As boto3 names its client."""
+    source: ClassVar[str]
+    start: ClassVar[str]
+    """The operation that submits a job."""
+    look: ClassVar[str]
+    """The operation whose answer has its state."""
+    status_of: ClassVar[Mapping[str, Any]]
+    operator: Any = field(kw_only=True)
+    task: AdaptedTask = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.request: Mapping[str, Any] = {}
+        self.region = ""
+        self.found: dict[str, tuple[str, str]] = {}
+        """The states of jobs, and why they have them, by id."""
+        self._added: Mapping[str, str] = {}
+        vars(self.operator)["lineage_connect"] = self.connect
+
+    @classmethod
+    def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:  # noqa: ARG003
+        """Attach to an operator, whose hook is made later."""
+        child = "" if cls.waits(operator) else "job_run"
+        return cls(None, task.before_submit, task.is_killed, operator=operator, task=task, child=child)
+
+    @classmethod
+    def waits(cls, operator: Any) -> bool:
+        """Whether an operator waits for its job."""
+        return bool(operator.wait_for_completion or operator.deferrable)
+
+    def connect(self, client: Any) -> None:
+        """Listen to the requests and answers of a client."""
+        events, name = client.meta.events, client.meta.service_model.service_id.hyphenize()
+        self.region = client.meta.region_name or ""
+        events.register(f"provide-client-params.{name}.{self.start}", self._provide)
+        events.register(f"after-call.{name}.{self.start}", self._submitted)
+        events.register(f"after-call.{name}.{self.look}", self._looked)
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """What the service calls the place of its jobs, with which it is asked for one."""
+
+    @abstractmethod
+    def changed(self, request: Mapping[str, Any], added: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return a request with what is added to the properties of the job."""
+
+    @staticmethod
+    @abstractmethod
+    def job_id(answer: Mapping[str, Any]) -> str:
+        """Return the id of the job that an answer says to be submitted."""
+
+    @staticmethod
+    @abstractmethod
+    def state(answer: Mapping[str, Any]) -> tuple[str, str, str]:
+        """Return id, state, and why the job has it, of an answer to the request for a job."""
+
+    @staticmethod
+    @abstractmethod
+    def ask(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
+        """Ask for a job."""
+
+    @property
+    def submitter(self) -> Submitter:
+        """How the service submits a job, of which nothing is known here."""
+        return remote_submitter(f"{self.service}:{self.region}:{self.place}")
+
+    def inject(self, prepared: PreparedArguments) -> None:
+        """Keep what is added until the request is made; services refuse empty values."""
+        self._added = {key: value for key, value in self.added(prepared).items() if value}
+
+    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
+        """Mark nothing: no process of the driver is on this machine."""
+
+    def remember_secrets(self) -> None:
+        """Learn the secrets of the job."""
+        remember_values(self.arguments.conf)
+
+    @property
+    def has_driver_ended(self) -> bool:
+        """Whether the service has said that the job is over."""
+        return self._known() is not None
+
+    def end(self) -> DriverEnd | None:
+        """Return the end that the operator was answered; where it was answered none, ask once."""
+        known, job_id = self._known(), self.driver.driver_id
+        if known is not None or job_id is None or self.is_killed():
+            return known
+        conn_id, master = self.operator.aws_conn_id or "", self.submitter.master
+        with self.task.guard("The end of the job is not known", can_fail=False):
+            return self.end_of(Launch("", "", external_id=job_id, conn_id=conn_id, master=master))
+        return None
+
+    def _known(self) -> DriverEnd | None:
+        ids = (self.driver.driver_id or "").split(",")
+        return self.worst([self.found[each] for each in ids]) if all(each in self.found for each in ids) else None
+
+    @classmethod
+    def end_of(cls, launch: Launch) -> DriverEnd | None:
+        """Ask the service for the jobs of a launch; what it does not know any more has an unknown end."""
+        from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
+
+        _, region, place = launch.master.split(":", 2)
+        client = AwsBaseHook(launch.conn_id or None, client_type=cls.service, region_name=region or None).conn
+        found = []
+        for job_id in str(launch.external_id).split(","):
+            try:
+                found.append(cls.state(cls.ask(client, place, job_id))[1:])
+            except Exception as error:
+                if getattr(error, "response", {}).get("Error", {}).get("Code") not in _GONE:
+                    raise
+                return DriverEnd("UNKNOWN", cls.source, f"the service does not know {job_id} any more")
+        return cls.worst(found)
+
+    @classmethod
+    def worst(cls, found: Sequence[tuple[str, str]]) -> DriverEnd | None:
+        """Return the end of several jobs: that of the first which did not succeed; None while one goes on."""
+        if any(state not in cls.status_of for state, _ in found):
+            return None
+        ends = [DriverEnd(cls.status_of[state], cls.source, why or f"it is {state}") for state, why in found]
+        return next((end for end in ends if end.status != "FINISHED"), DriverEnd("FINISHED", cls.source))
+
+    def _provide(self, params: Mapping[str, Any], **_: Any) -> Mapping[str, Any]:
+        self.request = params
+        if (given := params.get("clientToken")) and _GENERATED.fullmatch(given) is None:
+            self.driver.is_submitted = True
+            with self.task.guard("The job runs without lineage"):
+                raise NotImplementedError(_REPEATED)
+            return params
+        self.begin()
+        return self.changed(params, self._added) if self._added else params
+
+    def _submitted(self, parsed: Mapping[str, Any], http_response: Any, **_: Any) -> None:
+        if http_response.status_code < _OK:
+            self.know(self.job_id(parsed))
+
+    def know(self, job_id: str) -> None:
+        """Learn the id of the job that the task has submitted, or found."""
+        self.driver.driver_id = job_id
+        if self.observer is not None:
+            self.observer.submitted(job_id)
+
+    def _looked(self, parsed: Mapping[str, Any], http_response: Any, **_: Any) -> None:
+        if http_response.status_code < _OK:
+            job_id, *known = self.state(parsed)
+            self.found[job_id] = (known[0], known[1])
+            if self.observer is not None:
+                self.observer.waiting()
+
+
+def properties_in(arguments: str | Iterable[str]) -> dict[str, str]:
+    """Return the Spark properties among the arguments of ``spark-submit``; a text is taken apart as a shell does."""
+    parts: list[str] = []
+    with suppress(ValueError):
+        parts = shlex.split(arguments) if isinstance(arguments, str) else [str(each) for each in arguments]
+    given = [value for option, value in pairwise(parts) if option in _CONF_OPTIONS]
+    given += [part.removeprefix("--conf=") for part in parts if part.startswith("--conf=")]
+    return dict(pair.split("=", 1) for pair in given if "=" in pair)
+
+
+def as_arguments(conf: Mapping[str, Any]) -> SubmitArguments:
+    """Return properties as those of a submission."""
+    return SubmitArguments({str(key): str(value) for key, value in conf.items()})

@@ -1,0 +1,117 @@
+"""``EmrAddStepsOperator``: steps of an EMR cluster, which are commands (provider 9.39)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import PurePosixPath
+from typing import Any, ClassVar
+
+from msgspec import structs
+from openlineage.client.uuid import generate_new_uuid
+
+from spark_lineage.adapters.aws import AwsAdapter, as_arguments, properties_in
+from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
+from spark_lineage.launch.launch import Part
+
+_COMMANDS = frozenset({"spark-submit", "run-example"})
+
+
+@dataclass(eq=False)
+class EmrStepsAdapter(AwsAdapter):
+    """Adds ``--conf`` to the steps that run ``spark-submit``, before the user's own, which win.
+
+    All steps of a task that waits for them are one job. A task that does not wait (Airflow's default) has a job for
+    each: its steps have runs of their own.
+    """
+
+    service, source, start, look = "emr", "EMR", "AddJobFlowSteps", "DescribeStep"
+    status_of: ClassVar[Mapping[str, Any]] = {
+        "COMPLETED": "FINISHED",
+        "FAILED": "FAILED",
+        "CANCELLED": "KILLED",
+        "INTERRUPTED": "KILLED",
+    }
+
+    @property
+    def place(self) -> str:
+        """The id of the cluster."""
+        return str(self.request.get("JobFlowId") or self.operator.job_flow_id or "")
+
+    @property
+    def arguments(self) -> SubmitArguments:
+        """The properties that all steps of Spark have."""
+        first, *others = [properties_in(_arguments(step)) for step, _ in self._spark_steps()] or [{}]
+        return as_arguments(
+            {key: value for key, value in first.items() if all(one.get(key) == value for one in others)}
+        )
+
+    def _spark_steps(self) -> Iterator[tuple[Mapping[str, Any], int]]:
+        """Return the steps of a request that run Spark, and where their command is among their arguments."""
+        for step in self.request.get("Steps") or ():
+            names = [PurePosixPath(str(each)).name for each in _arguments(step)]
+            position = next((at for at, name in enumerate(names) if name in _COMMANDS), None)
+            if position is not None:
+                yield step, position
+
+    def _provide(self, params: Mapping[str, Any], **others: Any) -> Mapping[str, Any]:
+        self.request = params
+        if not list(self._spark_steps()):
+            # Nothing of Spark, and nothing to look for.
+            self.driver.is_submitted = True
+            return params
+        return super()._provide(params, **others)
+
+    def changed(self, request: Mapping[str, Any], added: Mapping[str, str]) -> Mapping[str, Any]:
+        """Return a request with options right after each command."""
+        steps, parts = list(request["Steps"]), list[Part]()
+        for step, position in self._spark_steps():
+            properties, at = dict(added), steps.index(step)
+            if self.child:
+                properties[APP_RUN_ID] = str(generate_new_uuid())
+                parts.append(Part(_unique(str(step.get("Name") or "step"), parts), properties[APP_RUN_ID], str(at)))
+            options = [word for key, value in properties.items() for word in ("--conf", f"{key}={value}")]
+            given = _arguments(step)
+            jar = {**step["HadoopJarStep"], "Args": [*given[: position + 1], *options, *given[position + 1 :]]}
+            steps[at] = {**step, "HadoopJarStep": jar}
+        self.parts = tuple(parts)
+        return {**request, "Steps": steps}
+
+    def _submitted(self, parsed: Mapping[str, Any], http_response: Any, **others: Any) -> None:
+        if ids := parsed.get("StepIds"):
+            self.parts = tuple(structs.replace(one, external_id=ids[int(one.external_id)]) for one in self.parts)
+        super()._submitted(parsed, http_response, **others)
+
+    @staticmethod
+    def job_id(answer: Mapping[str, Any]) -> str:
+        """Return the ids of all steps, also of those that are not of Spark: the task fails with them."""
+        return ",".join(answer["StepIds"])
+
+    @staticmethod
+    def state(answer: Mapping[str, Any]) -> tuple[str, str, str]:
+        """Return what the service says of a step."""
+        step = answer["Step"]
+        status = step["Status"]
+        failure, change = status.get("FailureDetails") or {}, status.get("StateChangeReason") or {}
+        return (
+            step["Id"],
+            status["State"],
+            failure.get("Message") or failure.get("Reason") or change.get("Message") or "",
+        )
+
+    @staticmethod
+    def ask(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
+        """Ask for a step."""
+        return client.describe_step(ClusterId=place, StepId=job_id)  # type: ignore[no-any-return]
+
+
+def _arguments(step: Mapping[str, Any]) -> list[str]:
+    given = (step.get("HadoopJarStep") or {}).get("Args")
+    return list(given) if isinstance(given, list | tuple) else []
+
+
+def _unique(name: str, parts: list[Part]) -> str:
+    """Return a name that no other part has."""
+    taken, names = {one.child for one in parts}, (f"{name}_{number}" for number in count(2))
+    return next((each for each in (name, *islice(names, len(parts) + 1)) if each not in taken), name)

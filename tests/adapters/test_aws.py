@@ -1,0 +1,267 @@
+"""What the services of AWS are asked for, with what is added, and ends as they name them; no service answers."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_lineage.adapters.adapter import AdaptedTask
+from spark_lineage.adapters.aws import properties_in
+from spark_lineage.adapters.emr import EmrContainerAdapter, EmrServerlessAdapter
+from spark_lineage.adapters.emr_steps import EmrStepsAdapter
+from spark_lineage.adapters.glue import GlueAdapter
+from spark_lineage.inject.preparation import PreparedArguments
+from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+OURS = {APP_RUN_ID: "0192", "spark.eventLog.enabled": "true", "spark.eventLog.dir": "s3://logs/x", "spark.empty": ""}
+SUBMIT = {"sparkSubmit": {"entryPoint": "s3://jobs/a.py", "sparkSubmitParameters": "--conf spark.a=1 -c 'spark.b=x y'"}}
+
+
+class Events:
+    """Takes handlers as botocore does, and calls them."""
+
+    def __init__(self) -> None:
+        self.handlers: dict[str, list[Any]] = {}
+
+    def register(self, name: str, handler: Any) -> None:
+        self.handlers.setdefault(name, []).append(handler)
+
+    def emit(self, name: str, **values: Any) -> Any:
+        return [handler(**values, model=None, context={}) for handler in self.handlers.get(name, ())]
+
+
+@dataclass
+class Service:
+    """An adapter with a client whose requests go nowhere."""
+
+    adapter: Any
+    name: str
+    events: Events = field(default_factory=Events)
+    warned: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, kind: Any, **operator: Any) -> Service:
+        warned: list[str] = []
+
+        @contextmanager
+        def guard(what: str, *, can_fail: bool = True) -> Iterator[None]:
+            try:
+                yield
+            except Exception as error:
+                warned.append(f"{what}: {error}")
+
+        def before() -> None:
+            adapter.inject(PreparedArguments(SubmitArguments({**adapter.arguments.conf, **OURS}), None, "cluster", {}))
+
+        given = {"wait_for_completion": True, "deferrable": False, "aws_conn_id": "aws_default", **operator}
+        task = AdaptedTask(before, lambda: False, None, None, "", guard)  # type: ignore[arg-type]
+        stock = type("Stock", (SimpleNamespace,), {"_set_job_run_id": lambda *_: None})(**given)
+        adapter = kind.of(stock, None, task)
+        service = cls(adapter, kind.service, warned=warned)
+        meta = SimpleNamespace(events=service.events, region_name="eu-west-1")
+        meta.service_model = SimpleNamespace(service_id=SimpleNamespace(hyphenize=lambda: kind.service))
+        stock.lineage_connect(SimpleNamespace(meta=meta))
+        return service
+
+    def submit(self, params: Mapping[str, Any]) -> Any:
+        return self.events.emit(f"provide-client-params.{self.name}.{self.adapter.start}", params=params)[0]
+
+    def answer(self, operation: str, answer: Mapping[str, Any], status: int = 200) -> None:
+        response = SimpleNamespace(status_code=status)
+        self.events.emit(f"after-call.{self.name}.{operation}", parsed=answer, http_response=response)
+
+
+def defaults(request: Mapping[str, Any]) -> Any:
+    (found,) = [
+        one["properties"]
+        for one in request["configurationOverrides"]["applicationConfiguration"]
+        if one["classification"] == "spark-defaults"
+    ]
+    return found
+
+
+@pytest.fixture
+def serverless() -> Service:
+    return Service.of(EmrServerlessAdapter, application_id="00app", job_driver=SUBMIT, configuration_overrides=None)
+
+
+def test_properties_are_found_in_every_spelling() -> None:
+    given = "--class X --conf spark.a=1 -c 'spark.b=x y' --conf=spark.c=a=b --conf broken s3://a.jar"
+    assert properties_in(given) == {"spark.a": "1", "spark.b": "x y", "spark.c": "a=b"}
+    assert properties_in("--conf 'spark.a=") == {}
+
+
+def test_job_of_emr_serverless_has_what_is_added_beside_the_users(serverless: Service) -> None:
+    other = {"classification": "spark-driver-log4j2", "properties": {"rootLogger.level": "error"}}
+    mine = {"classification": "spark-defaults", "properties": {"spark.mine": "1", APP_RUN_ID: "0192"}}
+    given = {
+        "jobDriver": SUBMIT,
+        "configurationOverrides": {"applicationConfiguration": [mine, other], "monitoringConfiguration": {"a": 1}},
+    }
+    request = serverless.submit(given)
+    assert serverless.adapter.arguments.conf == {
+        "spark.mine": "1",
+        APP_RUN_ID: "0192",
+        "spark.a": "1",
+        "spark.b": "x y",
+    }
+    assert defaults(request) == {"spark.mine": "1", **{key: value for key, value in OURS.items() if value}}
+    overrides = request["configurationOverrides"]
+    assert (overrides["monitoringConfiguration"], overrides["applicationConfiguration"][0]) == ({"a": 1}, other)
+    assert mine["properties"] == {"spark.mine": "1", APP_RUN_ID: "0192"}
+
+
+def test_properties_of_the_application_are_kept_where_the_job_has_none(serverless: Service) -> None:
+    runtime = [{"classification": "spark-defaults", "properties": {"spark.of.application": "1"}}]
+    serverless.answer("GetApplication", {"application": {"state": "STARTED", "runtimeConfiguration": runtime}})
+    assert defaults(serverless.submit({"jobDriver": SUBMIT}))["spark.of.application"] == "1"
+
+
+def test_job_whose_properties_have_no_room_runs_as_it_is(serverless: Service) -> None:
+    full = {"classification": "spark-defaults", "properties": {f"spark.x{number}": "1" for number in range(99)}}
+    given = {"jobDriver": SUBMIT, "configurationOverrides": {"applicationConfiguration": [full]}}
+    assert serverless.submit(given) == given
+    assert "no room" in serverless.warned[0]
+
+
+@pytest.mark.parametrize(
+    ("token", "is_given"), [("orders-2024-01-01", True), ("0192aaaa-bbbb-4ccc-8ddd-0123456789ab", False)]
+)
+def test_job_with_a_token_of_the_user_is_asked_for_unchanged(token, is_given, serverless: Service) -> None:
+    given = {"jobDriver": SUBMIT, "clientToken": token}
+    assert (serverless.submit(given) == given) is is_given
+    assert bool(serverless.warned) is is_given
+
+
+def test_refused_job_has_no_id(serverless: Service) -> None:
+    serverless.submit({"jobDriver": SUBMIT})
+    serverless.answer("StartJobRun", {"Error": {"Code": "ValidationException"}}, 400)
+    assert serverless.adapter.driver.driver_id is None
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [("RUNNING", None), ("SUCCESS", "FINISHED"), ("FAILED", "FAILED"), ("CANCELLING", None), ("CANCELLED", "KILLED")],
+)
+def test_end_is_the_last_state_that_was_answered(state, status, serverless: Service) -> None:
+    serverless.submit({"jobDriver": SUBMIT})
+    serverless.answer("StartJobRun", {"jobRunId": "00job"})
+    run = {"jobRunId": "00job", "state": state, "stateDetails": "out of memory"}
+    serverless.answer("GetJobRun", {"jobRun": run})
+    assert serverless.adapter.has_driver_ended is (status is not None)
+    if status is not None:
+        end = serverless.adapter.end()
+        assert (end.status, end.source) == (status, "EMR Serverless")
+        assert end.detail == ("" if status == "FINISHED" else "out of memory")
+    assert serverless.adapter.submitter.master == "emr-serverless:eu-west-1:00app"
+
+
+def test_job_of_emr_on_eks_has_properties_and_an_end() -> None:
+    driver = {"sparkSubmitJobDriver": {"entryPoint": "a.py", "sparkSubmitParameters": "--conf spark.a=1"}}
+    service = Service.of(EmrContainerAdapter, virtual_cluster_id="vc", job_driver=driver, configuration_overrides={})
+    request = service.submit({"jobDriver": driver, "configurationOverrides": {}})
+    assert defaults(request)[APP_RUN_ID] == "0192"
+    assert service.adapter.arguments.conf["spark.a"] == "1"
+    service.answer("StartJobRun", {"id": "job"})
+    service.answer("DescribeJobRun", {"jobRun": {"id": "job", "state": "FAILED", "failureReason": "USER_ERROR"}})
+    assert (service.adapter.end().status, service.adapter.end().detail) == ("FAILED", "USER_ERROR")
+
+
+def steps_of(**operator: Any) -> Service:
+    return Service.of(EmrStepsAdapter, job_flow_id="j-1", **operator)
+
+
+def step(name: str, *words: str) -> dict[str, Any]:
+    return {"Name": name, "HadoopJarStep": {"Jar": "command-runner.jar", "Args": list(words)}}
+
+
+def test_steps_of_spark_have_options_right_after_their_command() -> None:
+    service = steps_of()
+    given = {
+        "JobFlowId": "j-1",
+        "Steps": [
+            step("copy", "s3-dist-cp", "--src=a"),
+            step("load", "sudo", "/usr/bin/spark-submit", "--conf", "spark.a=1", "s3://jobs/a.py", "--conf", "x=1"),
+        ],
+    }
+    copy, load = service.submit(given)["Steps"]
+    assert copy == given["Steps"][0]
+    words = load["HadoopJarStep"]["Args"]
+    assert words[:4] == ["sudo", "/usr/bin/spark-submit", "--conf", f"{APP_RUN_ID}=0192"]
+    assert words[-5:] == ["--conf", "spark.a=1", "s3://jobs/a.py", "--conf", "x=1"]
+    service.answer("AddJobFlowSteps", {"StepIds": ["s-1", "s-2"]})
+    assert service.adapter.driver.driver_id == "s-1,s-2"
+    service.answer("DescribeStep", {"Step": {"Id": "s-1", "Status": {"State": "COMPLETED"}}})
+    assert not service.adapter.has_driver_ended
+    why = {"State": "FAILED", "FailureDetails": {"Reason": "Unknown", "Message": "exit code 1"}}
+    service.answer("DescribeStep", {"Step": {"Id": "s-2", "Status": why}})
+    assert (service.adapter.end().status, service.adapter.end().detail) == ("FAILED", "exit code 1")
+    assert service.adapter.parts == ()
+
+
+def test_steps_that_are_not_waited_for_have_runs_of_their_own() -> None:
+    service = steps_of(wait_for_completion=False)
+    spark = ("spark-submit", "a.py")
+    names = ["load", "copy", "load", "load_2"]
+    steps = [step(name, *(spark if name != "copy" else ("s3-dist-cp",))) for name in names]
+    changed = service.submit({"JobFlowId": "j-1", "Steps": steps})["Steps"]
+    service.answer("AddJobFlowSteps", {"StepIds": ["s-1", "s-2", "s-3", "s-4"]})
+    parts = service.adapter.parts
+    assert [(one.child, one.external_id) for one in parts] == [("load", "s-1"), ("load_2", "s-3"), ("load_2_2", "s-4")]
+    assert len({one.application_run_id for one in parts}) == 3
+    for part, at in zip(parts, (0, 2, 3), strict=True):
+        assert f"{APP_RUN_ID}={part.application_run_id}" in changed[at]["HadoopJarStep"]["Args"]
+
+
+def test_steps_without_spark_are_left_alone() -> None:
+    service = steps_of()
+    given = {"JobFlowId": "j-1", "Steps": [step("shell", "bash", "-c", "spark-submit a.py")]}
+    assert service.submit(given) == given
+    assert service.adapter.driver.is_submitted
+    assert service.adapter.observer is None
+
+
+@pytest.fixture
+def glue() -> Service:
+    return Service.of(GlueAdapter, job_name="orders: daily", script_args={})
+
+
+def test_glue_job_has_what_is_added_and_a_place_for_its_log(glue: Service) -> None:
+    request = glue.submit({"JobName": "orders", "Arguments": {"--day": "1", "--conf": "spark.a=1 --conf spark.b=x y"}})
+    assert request["Arguments"] == {
+        "--day": "1",
+        "--conf": f"spark.a=1 --conf spark.b=x y --conf {APP_RUN_ID}=0192",
+        "--spark-event-logs-path": "s3://logs/x",
+        "--enable-spark-ui": "true",
+        "--enable-spark-ui-legacy-path": "true",
+    }
+    assert glue.adapter.submitter.master == "glue:eu-west-1:orders: daily"
+    glue.answer("StartJobRun", {"JobRunId": "jr_1"})
+    glue.answer("GetJobRun", {"JobRun": {"Id": "jr_1", "JobRunState": "TIMEOUT", "ErrorMessage": "too long"}})
+    assert (glue.adapter.end().status, glue.adapter.end().detail) == ("FAILED", "too long")
+
+
+def test_definition_of_a_glue_job_is_respected(glue: Service) -> None:
+    defined = {"--conf": "spark.of.job=1", "--spark-event-logs-path": "s3://own/logs/", "--enable-spark-ui": "true"}
+    glue.answer("GetJob", {"Job": {"DefaultArguments": defined}})
+    arguments = glue.submit({"JobName": "orders", "Arguments": {"--day": "1"}})["Arguments"]
+    assert arguments["--conf"].startswith("spark.of.job=1 --conf ")
+    assert "--spark-event-logs-path" not in arguments
+    assert "--enable-spark-ui" not in arguments
+    assert arguments["--enable-spark-ui-legacy-path"] == "true"
+    conf = glue.adapter.arguments.conf
+    assert (conf["spark.of.job"], conf["spark.eventLog.dir"]) == ("1", "s3://own/logs/")
+
+
+def test_glue_job_that_no_run_may_change_runs_as_it_is(glue: Service) -> None:
+    glue.answer("GetJob", {"Job": {"NonOverridableArguments": {"--conf": "spark.of.job=1"}}})
+    given = {"JobName": "orders", "Arguments": {}}
+    assert glue.submit(given) == given
+    assert "no run may change" in glue.warned[0]

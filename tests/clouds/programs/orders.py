@@ -1,0 +1,26 @@
+"""A program of the tests that a service runs: it doubles the orders of a bucket, and ends as it is asked to."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+lake, how, *flag = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+if how == "late":
+    time.sleep(12)
+orders = spark.read.json(f"{lake}/orders")
+orders.selectExpr("id", "amount * 2 AS doubled").write.mode("overwrite").parquet(f"{lake}/doubled")
+if how == "fail":
+    raise ValueError("no more: password=hunter2")
+if how == "die":
+    # The JVM, as a node that runs out of memory does.
+    os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)
+if how == "endless":
+    Path(*flag).touch()
+    spark.range(0, 10**14).where("id % 7 = rand()").write.parquet(f"{lake}/never")
+spark.stop()

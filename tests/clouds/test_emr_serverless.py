@@ -1,0 +1,121 @@
+"""Job runs of EMR Serverless, as moto has them: a runner submits each with a real Spark, which logs to S3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from laboratory import Outcome
+
+pytestmark = [pytest.mark.clouds, pytest.mark.spark]
+OPERATOR = "lineage_emr:LineageEmrServerlessStartJobOperator"
+PROGRAM = str(Path(__file__).parent / "programs" / "orders.py")
+
+
+@pytest.fixture
+def run(aws: Any) -> Callable[..., Outcome]:
+    """Run the program as a job of a started application."""
+    client = aws.client("emr-serverless")
+    application = client.create_application(name="shop", releaseLabel="emr-7.9.0", type="SPARK")["applicationId"]
+    client.start_application(applicationId=application)
+    aws.application = application
+
+    def run(how: str, *flag: str, parameters: str = "", **arguments: Any) -> Outcome:
+        submit = {"entryPoint": PROGRAM, "entryPointArguments": [aws.lake, how, *flag]}
+        if parameters:
+            submit["sparkSubmitParameters"] = parameters
+        given = {
+            "aws_conn_id": "shop_aws",
+            "application_id": application,
+            "execution_role_arn": "arn:aws:iam::123456789012:role/emr",
+            "job_driver": {"sparkSubmit": submit},
+            "waiter_delay": 1,
+            "waiter_max_attempts": 200,
+        }
+        return aws.execute(OPERATOR, **{**given, **arguments})
+
+    return run
+
+
+def test_job_that_is_waited_for_is_the_task(run: Callable[..., Outcome], aws: Any, state: Any) -> None:
+    own = {"applicationConfiguration": [{"classification": "spark-defaults", "properties": {"spark.app.name": "mine"}}]}
+    outcome = run("succeed", configuration_overrides=own)
+    assert outcome.error is None, outcome.printed
+    assert state(outcome) == "COMPLETE", outcome.printed
+    assert outcome.names("inputs") == ["lake/orders"], outcome.printed
+    assert outcome.names("outputs") == ["lake/doubled"]
+    assert outcome.lineage is not None
+    (output,) = outcome.lineage["outputs"]
+    assert output["namespace"] == f"s3://{aws.bucket}"
+    fields = output["facets"]["columnLineage"]["fields"]
+    assert [one["field"] for one in fields["doubled"]["inputFields"]] == ["amount"]
+    assert "spark.app.name=mine" in aws.submitted(outcome.last["returned"])
+    assert [one["eventType"] for one in aws.sent("shop.load")] == ["START", "COMPLETE"]
+
+
+def test_job_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome], aws: Any, state: Any) -> None:
+    outcome = run("fail")
+    assert outcome.error is not None
+    assert "WaiterTerminalFailure" in outcome.error
+    assert state(outcome) == "FAIL", outcome.printed
+    assert outcome.names("outputs") == ["lake/doubled"]
+    assert "ValueError: no more" in str(outcome.lineage)
+    assert "hunter2" not in f"{outcome.lineage}{outcome.printed}"
+
+
+def test_driver_that_dies_leaves_no_lineage_and_the_event_says_so(
+    run: Callable[..., Outcome], aws: Any, state: Any
+) -> None:
+    outcome = run("die", parameters="--conf spark.eventLog.rolling.enabled=true")
+    assert state(outcome) == "FAIL", outcome.printed
+    assert (outcome.names("inputs"), outcome.names("outputs")) == ([], [])
+    assert outcome.lineage is not None
+    counted = outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
+    assert counted == {"event log without its end": 1}
+    assert "An object store shows a file when it is closed" in outcome.printed
+    assert [name.rpartition("/")[2].partition("_")[0] for name in aws.logs()] == ["appstatus"]
+
+
+def test_retry_is_a_job_of_its_own(run: Callable[..., Outcome], aws: Any, state: Any) -> None:
+    first = run("fail")
+    second = run("succeed", task={"try_number": 2})
+    assert (state(first), state(second)) == ("FAIL", "COMPLETE"), second.printed
+    assert second.names("outputs") == ["lake/doubled"]
+    events = aws.sent("shop.load")
+    assert [one["eventType"] for one in events] == ["START", "FAIL", "START", "COMPLETE"]
+    assert len({one["run"]["runId"] for one in events}) == 2
+
+
+def test_job_that_is_killed_is_cancelled(run: Callable[..., Outcome], aws: Any, tmp_path: Path, state: Any) -> None:
+    with aws.bench.laboratory.killing(tmp_path / "written"):
+        outcome = run("endless", str(tmp_path / "written"))
+    assert state(outcome) == "ABORT", outcome.printed
+    found = aws.client("emr-serverless").list_job_runs(applicationId=aws.application)["jobRuns"]
+    assert [one["state"] for one in found] == ["CANCELLED"]
+
+
+@pytest.mark.parametrize(("how", "end"), [("succeed", "COMPLETE"), ("fail", "FAIL")])
+def test_job_that_a_trigger_waits_for_is_the_task(how, end, run: Callable[..., Outcome], aws: Any, state: Any) -> None:
+    if how == "succeed":
+        # Then a trigger waits for the application, before there is a job.
+        aws.client("emr-serverless").stop_application(applicationId=aws.application)
+    outcome = run(how, deferrable=True)
+    assert (outcome.error is None) is (how == "succeed")
+    assert state(outcome) == end, outcome.printed
+    assert outcome.names("outputs") == ["lake/doubled"]
+
+
+def test_job_that_is_not_waited_for_is_a_job_of_its_own(run: Callable[..., Outcome], aws: Any) -> None:
+    outcome = run("late", wait_for_completion=False)
+    assert outcome.error is None, outcome.printed
+    assert not aws.end_children()
+    aws.wait_for_children()
+    assert [one["eventType"] for one in aws.sent("shop.load")] == ["START", "COMPLETE"]
+    start, end = aws.sent("job_run@shop.load")
+    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
+    assert [one["name"] for one in end["inputs"]] == ["lake/orders"]
+    assert [one["name"] for one in end["outputs"]] == ["lake/doubled"]

@@ -1,0 +1,77 @@
+"""Steps of an EMR cluster, as moto has it: a runner submits them in turn with a real Spark, which logs to S3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from laboratory import Outcome
+
+pytestmark = [pytest.mark.clouds, pytest.mark.spark]
+OPERATOR = "lineage_emr:LineageEmrAddStepsOperator"
+PROGRAM = str(Path(__file__).parent / "programs" / "orders.py")
+
+
+@pytest.fixture
+def run(aws: Any) -> Callable[..., Outcome]:
+    """Run the program as steps of a cluster, each in one of its ways."""
+    instances = {"MasterInstanceType": "m5.xlarge", "InstanceCount": 1, "KeepJobFlowAliveWhenNoSteps": True}
+    cluster = aws.client("emr").run_job_flow(
+        Name="shop", ReleaseLabel="emr-7.9.0", Instances=instances, JobFlowRole="r", ServiceRole="r"
+    )["JobFlowId"]
+
+    def run(steps: dict[str, str], *, is_text: bool = False, **arguments: Any) -> Outcome:
+        given = [step(name, "spark-submit", PROGRAM, f"{aws.lake}/{name}", how) for name, how in steps.items()]
+        for name in steps:
+            body = b'{"id": 1, "amount": 20}'
+            aws.client("s3").put_object(Bucket=aws.bucket, Key=f"lake/{name}/orders/part.json", Body=body)
+        own = {"job_flow_id": cluster, "steps": repr(given) if is_text else given, "aws_conn_id": "shop_aws"}
+        own |= {"waiter_delay": 1, "waiter_max_attempts": 200}
+        return aws.execute(OPERATOR, **{**own, **arguments})
+
+    return run
+
+
+def step(name: str, *words: str) -> dict[str, Any]:
+    jar = {"Jar": "command-runner.jar", "Args": list(words)}
+    return {"Name": name, "ActionOnFailure": "CONTINUE", "HadoopJarStep": jar}
+
+
+def test_steps_that_are_not_waited_for_are_jobs_of_their_own(run: Callable[..., Outcome], aws: Any) -> None:
+    outcome = run({"first": "succeed", "second": "fail"}, is_text=True)
+    # The task succeeds, although a step fails.
+    assert outcome.error is None, outcome.printed
+    assert not aws.end_children()
+    aws.wait_for_children()
+    task = aws.sent("shop.load")
+    assert [one["eventType"] for one in task] == ["START", "COMPLETE"]
+    assert [one["outputs"] for one in task] == [[], []]
+    for name, state in (("first", "COMPLETE"), ("second", "FAIL")):
+        start, end = aws.sent(f"{name}@shop.load")
+        assert (start["eventType"], end["eventType"]) == ("START", state)
+        assert start["run"]["runId"] == end["run"]["runId"]
+        assert end["run"]["facets"]["parent"]["run"]["runId"] == task[0]["run"]["runId"]
+        assert [one["name"] for one in end["inputs"]] == [f"lake/{name}/orders"]
+        assert [one["name"] for one in end["outputs"]] == [f"lake/{name}/doubled"]
+    # Where the cluster's own configuration logs, nothing is.
+    assert not list((aws.folder / dict(outcome.pushed)["job_flow_id"]).iterdir())
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_steps_that_are_waited_for_are_the_task(deferrable, run: Callable[..., Outcome], state: Any) -> None:
+    outcome = run({"first": "succeed", "second": "succeed"}, wait_for_completion=True, deferrable=deferrable)
+    assert outcome.error is None, outcome.printed
+    assert state(outcome) == "COMPLETE", outcome.printed
+    assert outcome.names("inputs") == ["lake/first/orders", "lake/second/orders"]
+    assert outcome.names("outputs") == ["lake/first/doubled", "lake/second/doubled"]
+
+
+def test_step_that_fails_fails_the_task_that_waits(run: Callable[..., Outcome], state: Any) -> None:
+    outcome = run({"first": "succeed", "second": "fail"}, wait_for_completion=True)
+    assert outcome.error is not None
+    assert state(outcome) == "FAIL", outcome.printed
+    assert outcome.names("outputs") == ["lake/first/doubled", "lake/second/doubled"]
