@@ -14,6 +14,7 @@ import pytest
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.submission.collector import Collector
 
@@ -104,14 +105,18 @@ class Program:
         self, *, exit_code: int = 0, is_killed: bool = False, has_actions: bool = False, is_logged: bool = False
     ) -> TaskLineage:
         """Return the lineage of the task; with ``is_logged`` that of one that runs."""
+        state = "RUNNING" if is_logged else conclude(EndFacts(exit_code=exit_code, is_killed=is_killed))
+        return task_lineage(self.state(), state, has_actions=has_actions, is_logged=is_logged)
+
+    def state(self) -> LineageState:
+        """Return what its events and its log say."""
         collector = Collector()
         collector.add((json.dumps(event).encode() for event in self.events), source="program")
         assert collector.counts.set_aside == {}
         collector.state.is_torn = self.is_torn
         for execution in self.executions:
             collector.state.add_execution(execution)
-        state = "RUNNING" if is_logged else conclude(EndFacts(exit_code=exit_code, is_killed=is_killed))
-        return task_lineage(collector.state, state, has_actions=has_actions, is_logged=is_logged)
+        return collector.state
 
     def _event(
         self,
