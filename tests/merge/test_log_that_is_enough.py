@@ -21,9 +21,9 @@ LOGGED = {
 }
 
 
-def lacking(program: Any, make_dataset: Any, *, foreign: bool = False, **logged: Any) -> str:
+def lacking(program: Any, make_dataset: Any, *, foreign: bool = False, lifecycle: Any = None, **logged: Any) -> str:
     """Return what a log lacks beside a listener that saw all, with the types of columns and one that was not read."""
-    written = make_dataset("/b", rows=1, edges={"id": ("/a", "id")})
+    written = make_dataset("/b", rows=1, edges={"id": ("/a", "id")}, lifecycle=lifecycle)
     run_id = program.run([make_dataset("/a", columns=("id", "other"))], [written])
     if foreign:
         program.events[-1]["run"]["facets"]["ours"] = {"_producer": "p", "_schemaURL": "s", "is": 1}
@@ -40,7 +40,8 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
     "no rows": ({"outputs": (Observed(WRITTEN, schema=(SchemaField("id"),), edges=frozenset({EDGE})),)}, "outputs"),
     "another column": ({"inputs": (Observed(READ, schema=(SchemaField("new"),)),)}, "inputs"),
     "something unread": ({"unread": ("Scan ExistingRDD",)}, "what it counts"),
-    "a facet of another tool": ({"foreign": True}, "facets"),
+    "no change of its life": ({"lifecycle": "CREATE"}, "outputs"),
+    "a facet of another tool": ({"foreign": True}, "foreign"),
 }
 
 

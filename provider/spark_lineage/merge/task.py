@@ -120,30 +120,27 @@ def task_lineage(
     )
 
 
-_COMPARED = ("inputs", "outputs", "attempted", "unconfirmed", "catalog_changes", "is_streaming", "foreign_of_job")
+_COMPARED = ("attempted", "unconfirmed", "catalog_changes", "is_streaming", "foreign", "foreign_of_job")
 
 
 def lacking_in_log(state: LineageState, lineage: TaskLineage, *, naming: Naming = DEFAULT_NAMING) -> str:
     """Return what the event log lacks of a lineage that both sources made; empty where the log alone is enough.
 
-    It is enough without the types of columns, and without columns of inputs that the run did not read. A log of which
-    something was not read never is.
+    It is enough without the types of columns, but for changes of the catalog, and without columns of inputs that the
+    run did not read. A log of which something was not read never is.
 
     :param state: what the lineage was made from
     """
     alone = task_lineage(state.without_listener(), lineage.state, naming=naming)
     if alone.unknown or alone.unread:
         return "what it counts"
-    for theirs, ours in zip(lineage.inputs, alone.inputs, strict=False):
-        if {field.name for field in ours.schema} - {field.name for field in theirs.schema}:
-            return "inputs"
-    both, other = (
-        structs.replace(one, inputs=tuple(structs.replace(read, schema=()) for read in one.inputs))
-        for one in (lineage, alone)
-    )
-    lacking = [name for name in _COMPARED if _untyped(getattr(both, name)) != _untyped(getattr(other, name))]
-    if lineage.foreign != alone.foreign:
-        lacking.append("facets")
+    lacking = [name for name in _COMPARED if getattr(lineage, name) != getattr(alone, name)]
+    if _untyped(lineage.outputs) != _untyped(alone.outputs):
+        lacking.append("outputs")
+    read, logged = (tuple(structs.replace(one, schema=()) for one in each.inputs) for each in (lineage, alone))
+    known = {one.dataset: {field.name for field in one.schema} for one in lineage.inputs}
+    if read != logged or any({field.name for field in one.schema} - known[one.dataset] for one in alone.inputs):
+        lacking.append("inputs")
     return ", ".join(lacking).replace("_", " ")
 
 

@@ -85,8 +85,9 @@ class Ended:
         lineage = task_lineage(collector.state, state, naming=prepared.task.naming, has_actions=has_actions)
         if running.is_injected:
             lineage = with_application(lineage, running.launch, running.submission.driver.application_id)
-        prepared.events.learnt = _learnt(running, lineage, reason, is_whole=is_whole)
-        lineage = with_last_types(lineage, prepared.events.repeated)
+        with running.guard("Nothing is learnt of the program", can_fail=False):
+            prepared.events.learnt = _learnt(running, lineage, reason, is_whole=is_whole)
+            lineage = with_last_types(lineage, prepared.events.repeated)
         lineage = structs.replace(lineage, status=running.submission.summary(reason))
         # A service that took no job has said so in the error.
         is_refused = error is not None and running.launch.service and running.submission.driver.driver_id is None
