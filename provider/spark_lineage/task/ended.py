@@ -49,7 +49,7 @@ _UNREACHED = {
 }
 """Why no event came, by how it was to come."""
 # What drivers and cluster managers write of them.
-_OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|OOMKilled|exit code 137|beyond the '?(?:PHYSICAL|VIRTUAL)")
+_OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|OOMKilled|beyond the '?(?:PHYSICAL|VIRTUAL)")
 _IN_STORE = re.compile(r"(?:s3[an]?|gs|abfss?)://")
 _CLOSED_LATE = " An object store shows a file when it is closed: a driver that was killed has left nothing to read."
 
