@@ -113,7 +113,7 @@ class OperatorAdapter(ABC):
     """Whether OpenLineage's listener can be added to its driver; else the event log is all there is."""
     is_service: ClassVar[bool] = False
     """Whether a service runs the driver, which ``end_of`` asks."""
-    log_delay: ClassVar[float] = 0.0
+    log_delay: ClassVar[int] = 0
     """How many seconds the service takes to copy an event log to where it is read."""
     hook: Any
     before_submit: Callable[[], Observer | None]

@@ -20,7 +20,7 @@ from spark_lineage.launch.launch import Launch
 from spark_lineage.secrets.redaction import remember_values
 
 _SOURCE = "Databricks"
-_DELIVERY_SECONDS = 330.0
+_DELIVERY_SECONDS = 330
 # ``RunLifeCycleState`` and ``RunResultState``.
 _OVER = frozenset({"TERMINATED", "SKIPPED", "INTERNAL_ERROR"})
 _STATUS_OF: Mapping[str, Any] = {"SUCCESS": "FINISHED", "CANCELED": "KILLED"}
@@ -83,9 +83,9 @@ class DatabricksAdapter(ServiceAdapter):
             remember_values({**(place.owner.get("spark_env_vars") or {}), **place.conf})
 
     @property
-    def log_delay(self) -> float:  # type: ignore[override]
+    def log_delay(self) -> int:  # type: ignore[override]
         """The rhythm in which Databricks delivers logs, where it does."""
-        return _DELIVERY_SECONDS if self.arguments.conf.get("spark.eventLog.dir", "").endswith(DELIVERED) else 0.0
+        return _DELIVERY_SECONDS if self.arguments.conf.get("spark.eventLog.dir", "").endswith(DELIVERED) else 0
 
     def ask(self, external_id: str) -> DriverEnd | None:
         """Ask for the run."""

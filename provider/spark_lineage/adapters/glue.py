@@ -30,7 +30,7 @@ class GlueAdapter(AwsAdapter):
         **dict.fromkeys(("FAILED", "ERROR", "TIMEOUT", "EXPIRED"), "FAILED"),
     }
     # It copies each 30 s.
-    log_delay = 40.0
+    log_delay = 40
 
     def __post_init__(self) -> None:
         super().__post_init__()

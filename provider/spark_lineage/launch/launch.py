@@ -83,7 +83,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     child: str = ""
     parent: tuple[tuple[str, str], ...] = ()
     parts: tuple[Part, ...] = ()
-    log_delay: float = 0.0
+    log_delay: int = 0
 
     @property
     def children(self) -> tuple[Launch, ...]:
