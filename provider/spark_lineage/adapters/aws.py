@@ -10,16 +10,16 @@ import shlex
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
-from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, remote_submitter
+from spark_lineage.adapters.adapter import AdaptedTask, remote_submitter
+from spark_lineage.adapters.service import ServiceAdapter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import Launch
-from spark_lineage.secrets.redaction import remember_values
 
 _OK = 300
 # What a service answers of a job that it does not know any more.
@@ -33,14 +33,12 @@ _CONF_OPTIONS = ("--conf", "-c")
 
 
 @dataclass(eq=False)
-class AwsAdapter(OperatorAdapter):
+class AwsAdapter(ServiceAdapter):
     """Adapts the client of an operator, which tells its service and the names of two operations.
 
     :param operator: has ``lineage_connect`` called with the client when it makes one
     """
 
-    takes_listener = False
-    is_service = True
     service: ClassVar[str]
     """As boto3 names its client."""
     source: ClassVar[str]
@@ -49,15 +47,12 @@ class AwsAdapter(OperatorAdapter):
     look: ClassVar[str]
     """The operation whose answer has its state."""
     status_of: ClassVar[Mapping[str, Any]]
-    operator: Any = field(kw_only=True)
-    task: AdaptedTask = field(kw_only=True)
 
     def __post_init__(self) -> None:
         self.request: Mapping[str, Any] = {}
         self.region = ""
         self.found: dict[str, tuple[str, str]] = {}
         """The states of jobs, and why they have them, by id."""
-        self._added: Mapping[str, str] = {}
         vars(self.operator)["lineage_connect"] = self.connect
 
     @classmethod
@@ -100,7 +95,7 @@ class AwsAdapter(OperatorAdapter):
 
     @staticmethod
     @abstractmethod
-    def ask(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
+    def answer(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
         """Ask for a job."""
 
     @property
@@ -110,14 +105,7 @@ class AwsAdapter(OperatorAdapter):
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Keep what is added until the request is made; services refuse empty values."""
-        self._added = {key: value for key, value in self.added(prepared).items() if value}
-
-    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
-        """Mark nothing: no process of the driver is on this machine."""
-
-    def remember_secrets(self) -> None:
-        """Learn the secrets of the job."""
-        remember_values(self.arguments.conf)
+        self.injected = {key: value for key, value in self.added(prepared).items() if value}
 
     @property
     def has_driver_ended(self) -> bool:
@@ -126,13 +114,13 @@ class AwsAdapter(OperatorAdapter):
 
     def end(self) -> DriverEnd | None:
         """Return the end that the operator was answered; where it was answered none, ask once."""
-        known, job_id = self._known(), self.driver.driver_id
-        if known is not None or job_id is None or self.is_killed():
-            return known
+        self.seen_end = self._known()
+        return super().end()
+
+    def ask(self, external_id: str) -> DriverEnd | None:
+        """Ask for the jobs as a later process does."""
         conn_id, master = self.operator.aws_conn_id or "", self.submitter.master
-        with self.task.guard("The end of the job is not known", can_fail=False):
-            return self.end_of(Launch("", "", external_id=job_id, conn_id=conn_id, master=master))
-        return None
+        return self.end_of(Launch("", "", external_id=external_id, conn_id=conn_id, master=master))
 
     def _known(self) -> DriverEnd | None:
         ids = (self.driver.driver_id or "").split(",")
@@ -148,7 +136,7 @@ class AwsAdapter(OperatorAdapter):
         found = []
         for job_id in str(launch.external_id).split(","):
             try:
-                found.append(cls.state(cls.ask(client, place, job_id))[1:])
+                found.append(cls.state(cls.answer(client, place, job_id))[1:])
             except Exception as error:
                 if getattr(error, "response", {}).get("Error", {}).get("Code") not in _GONE:
                     raise
@@ -171,17 +159,11 @@ class AwsAdapter(OperatorAdapter):
                 raise NotImplementedError(_REPEATED)
             return params
         self.begin()
-        return self.changed(params, self._added) if self._added else params
+        return self.changed(params, self.injected) if self.injected else params
 
     def _submitted(self, parsed: Mapping[str, Any], http_response: Any, **_: Any) -> None:
         if http_response.status_code < _OK:
-            self.know(self.job_id(parsed))
-
-    def know(self, job_id: str) -> None:
-        """Learn the id of the job that the task has submitted, or found."""
-        self.driver.driver_id = job_id
-        if self.observer is not None:
-            self.observer.submitted(job_id)
+            self.know(self.job_id(parsed), is_kept=False)
 
     def _looked(self, parsed: Mapping[str, Any], http_response: Any, **_: Any) -> None:
         if http_response.status_code < _OK:

@@ -103,7 +103,7 @@ class EmrServerlessAdapter(_JobRunAdapter):
         return run["jobRunId"], run["state"], run.get("stateDetails") or ""
 
     @staticmethod
-    def ask(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
+    def answer(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
         """Ask for a job run."""
         return client.get_job_run(applicationId=place, jobRunId=job_id)  # type: ignore[no-any-return]
 
@@ -133,6 +133,6 @@ class EmrContainerAdapter(_JobRunAdapter):
         return run["id"], run["state"], why
 
     @staticmethod
-    def ask(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
+    def answer(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
         """Ask for a job run."""
         return client.describe_job_run(virtualClusterId=place, id=job_id)  # type: ignore[no-any-return]

@@ -101,7 +101,7 @@ class EmrStepsAdapter(AwsAdapter):
         )
 
     @staticmethod
-    def ask(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
+    def answer(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
         """Ask for a step."""
         return client.describe_step(ClusterId=place, StepId=job_id)  # type: ignore[no-any-return]
 

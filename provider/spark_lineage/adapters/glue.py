@@ -107,6 +107,6 @@ class GlueAdapter(AwsAdapter):
         return run["Id"], run["JobRunState"], run.get("ErrorMessage") or ""
 
     @staticmethod
-    def ask(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
+    def answer(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
         """Ask for a job run."""
         return client.get_job_run(JobName=place, RunId=job_id)  # type: ignore[no-any-return]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
-from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, remote_submitter
+from spark_lineage.adapters.adapter import AdaptedTask, remote_submitter
 from spark_lineage.adapters.driver_output import DriverError
-from spark_lineage.inject.preparation import PreparedArguments, Submitter
+from spark_lineage.adapters.service import ServiceAdapter
+from spark_lineage.inject.preparation import Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Log
-from spark_lineage.secrets.redaction import redact_name, remember_values
+from spark_lineage.secrets.redaction import redact_name
 from spark_lineage.watch.dialect import LOG_LINES
 
 _SOURCE, _SCHEME = "Livy", "livy:"
@@ -27,7 +28,7 @@ _HOOK_LINES = ("post_batch", "get_batch_state", "get_batch_logs")
 
 
 @dataclass(eq=False)
-class LivyAdapter(OperatorAdapter):
+class LivyAdapter(ServiceAdapter):
     """Adapts the hook of Livy: what is added goes into ``conf`` of the batch, and the state of the batch is its end.
 
     A task that does not poll (``polling_interval`` 0, the default) ends before its batch.
@@ -36,14 +37,9 @@ class LivyAdapter(OperatorAdapter):
     killed while it posts leaves its batch.
     """
 
-    takes_listener = False
-    is_service = True
-    operator: Any = field(kw_only=True)
-
     def __post_init__(self) -> None:
         hook = self.hook
         self._state = ""
-        self._added: Mapping[str, str] = {}
         self._log = hook._log = Log(hook.log, redact_name)
         self._post, self._ask, self._read = (getattr(hook, name) for name in _HOOK_LINES)
         vars(hook).update(zip(_HOOK_LINES, (self._submit, self._observe_state, self._observe_log), strict=True))
@@ -52,7 +48,7 @@ class LivyAdapter(OperatorAdapter):
     def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> Self:
         """Attach to a hook."""
         child = "batch" if operator._polling_interval <= 0 else ""
-        return cls(hook, task.before_submit, task.is_killed, operator=operator, child=child)
+        return cls(hook, task.before_submit, task.is_killed, operator=operator, task=task, child=child)
 
     @property
     def submitter(self) -> Submitter:
@@ -65,14 +61,6 @@ class LivyAdapter(OperatorAdapter):
         conf = self.operator.spark_params.get("conf")
         return SubmitArguments({str(key): str(value) for key, value in conf.items()} if isinstance(conf, dict) else {})
 
-    def inject(self, prepared: PreparedArguments) -> None:
-        """Add what was prepared to the ``conf`` of the batch."""
-        self._added = self.added(prepared)
-
-    def remember_secrets(self) -> None:
-        """Learn the secrets of the batch."""
-        remember_values(self.arguments.conf)
-
     @property
     def has_driver_ended(self) -> bool:
         """Whether Livy has said that the batch is over."""
@@ -80,9 +68,13 @@ class LivyAdapter(OperatorAdapter):
 
     def end(self) -> DriverEnd | None:
         """Return the end by the last state that the operator was answered; where a trigger was, ask again."""
-        if self._state or self._added or self.driver.driver_id is None:
+        if self._state or self.injected or self.driver.driver_id is None:
             return _end(self._state, self.output.error)
-        return _asked(self.hook, self.driver.driver_id)
+        return self.ask(self.driver.driver_id)
+
+    def ask(self, external_id: str) -> DriverEnd | None:
+        """Ask Livy for the batch."""
+        return _asked(self.hook, external_id)
 
     @classmethod
     def end_of(cls, launch: Launch) -> DriverEnd | None:
@@ -94,10 +86,8 @@ class LivyAdapter(OperatorAdapter):
 
     def _submit(self, *arguments: Any, **params: Any) -> Any:
         self.begin()
-        batch = self._post(*arguments, **{**params, "conf": {**(params.get("conf") or {}), **self._added}})
-        self.driver.driver_id = str(batch)
-        if self.observer is not None:
-            self.observer.submitted(str(batch))
+        batch = self._post(*arguments, **{**params, "conf": {**(params.get("conf") or {}), **self.injected}})
+        self.know(str(batch), is_kept=False)
         if self.is_killed():
             # on_kill came before there was a batch.
             self.hook.delete_batch(batch)

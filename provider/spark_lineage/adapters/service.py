@@ -31,9 +31,6 @@ class ServiceAdapter(OperatorAdapter):
         """Keep what is added until the job is submitted."""
         self.injected = self.added(prepared)
 
-    def mark(self, launch_id: str, deploy_mode: str, tags: str) -> None:
-        """Mark nothing: no process of the driver is on this machine."""
-
     def remember_secrets(self) -> None:
         """Learn the secrets of the job."""
         remember_values(self.arguments.conf)
@@ -45,10 +42,15 @@ class ServiceAdapter(OperatorAdapter):
 
     def end(self) -> DriverEnd | None:
         """Return the end that the operator was answered; one that a trigger has waited for is asked for now."""
-        if self.seen_end is None and self.driver.driver_id is not None and not self.is_killed():
-            with self.task.guard("The end of the driver is not known", can_fail=False):
-                self.seen_end = self.ask(self.driver.driver_id)
+        if self.seen_end is None and not self.is_killed():
+            self.find_end()
         return self.seen_end
+
+    def find_end(self) -> None:
+        """Ask for the end of the driver that was submitted, if any."""
+        with self.task.guard("The end of the driver is not known", can_fail=False):
+            if self.driver.driver_id is not None:
+                self.seen_end = self.ask(self.driver.driver_id)
 
     @abstractmethod
     def ask(self, external_id: str) -> DriverEnd | None:

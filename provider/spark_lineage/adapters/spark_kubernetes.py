@@ -6,13 +6,14 @@ The operator creates that object, follows the pod of its driver, and deletes the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, remote_submitter
+from spark_lineage.adapters.adapter import AdaptedTask, remote_submitter
+from spark_lineage.adapters.service import ServiceAdapter
 from spark_lineage.adapters.spark_application import MASTER, end_of_object, end_of_pod
-from spark_lineage.inject.preparation import PreparedArguments, Submitter
+from spark_lineage.inject.preparation import Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import Launch
@@ -22,24 +23,18 @@ _ADAPTED = ("find_spark_job", "get_or_create_spark_crd", "process_pod_deletion")
 
 
 @dataclass(eq=False)
-class SparkKubernetesAdapter(OperatorAdapter):
+class SparkKubernetesAdapter(ServiceAdapter):
     """Adapts the operator itself: what is added goes into a copy of the object that it is about to create.
 
     The pod of the driver says how it ended, and where there is none, the status of the object. Both are read before
     the operator deletes them.
     """
 
-    takes_listener = False
-    is_service = True
-    task: AdaptedTask = field(kw_only=True)
-
     def __post_init__(self) -> None:
-        operator = self.hook
+        operator = self.operator
         # What the operator is going to create, as the user has written it.
         self._spec: Mapping[str, Any] = operator.template_body["spark"].get("spec") or {}
-        self._added: Mapping[str, str] = {}
         self._launcher: Any = None
-        self._end: DriverEnd | None = None
         # Of the class: the object may have those of an earlier execution.
         stock = (partial(getattr(type(operator), name), operator) for name in _ADAPTED)
         self._find_stock, self._create_stock, self._delete_stock = stock
@@ -48,7 +43,7 @@ class SparkKubernetesAdapter(OperatorAdapter):
     @classmethod
     def of(cls, operator: Any, hook: Any, task: AdaptedTask) -> SparkKubernetesAdapter:  # noqa: ARG003
         """Attach to an operator, which is its own hook."""
-        return cls(operator, task.before_submit, task.is_killed, task=task)
+        return cls(None, task.before_submit, task.is_killed, operator=operator, task=task)
 
     @property
     def submitter(self) -> Submitter:
@@ -60,10 +55,6 @@ class SparkKubernetesAdapter(OperatorAdapter):
         """The ``sparkConf`` of the object."""
         return SubmitArguments({str(key): str(value) for key, value in (self._spec.get("sparkConf") or {}).items()})
 
-    def inject(self, prepared: PreparedArguments) -> None:
-        """Keep what is added to ``sparkConf`` until the object is created."""
-        self._added = self.added(prepared)
-
     def remember_secrets(self) -> None:
         """Learn the secrets of the job."""
         with self.task.guard("The secrets of the object are not known", can_fail=False):
@@ -71,16 +62,12 @@ class SparkKubernetesAdapter(OperatorAdapter):
             env = {one["name"]: one.get("value", "") for part in parts for one in part.get("env") or ()}
             remember_values({**env, **(self._spec.get("hadoopConf") or {}), **self.arguments.conf})
 
-    @property
-    def has_driver_ended(self) -> bool:
-        """Whether the API server has said that the driver ended."""
-        return self._end is not None
-
-    def end(self) -> DriverEnd | None:
-        """Return what was seen before the object was deleted; where nothing was deleted, look now."""
-        if self._end is None and not self.is_killed():
-            self._look()
-        return self._end
+    def ask(self, external_id: str) -> DriverEnd | None:
+        """Return what the API server says of the driver, and of the object that stands for it."""
+        error = self.output.error
+        end, application_id = end_of_pod(self.operator.client, external_id, error)
+        self.driver.application_id = application_id or self.driver.application_id
+        return end or end_of_object(self._launcher or self.operator.launcher, external_id, error)
 
     @classmethod
     def end_of(cls, launch: Launch) -> DriverEnd | None:
@@ -99,14 +86,8 @@ class SparkKubernetesAdapter(OperatorAdapter):
 
     def _know(self, namespace: str, pod: str) -> None:
         external_id = f"{namespace}:{pod}"
-        if external_id == self.driver.driver_id:
-            return
-        self.driver.driver_id = external_id
-        with self.task.guard("A retry will not find the driver", can_fail=False):
-            if self.task.store is not None:
-                self.task.store.set(self.task.external_id_key, external_id)
-            if self.observer is not None:
-                self.observer.submitted(external_id)
+        if external_id != self.driver.driver_id:
+            self.know(external_id)
 
     def _create(self, launcher: Any, *arguments: Any, **keywords: Any) -> Any:
         """Create the object as the operator does, unless it finds a driver, with what is added for lineage."""
@@ -115,13 +96,13 @@ class SparkKubernetesAdapter(OperatorAdapter):
         def start_job(**options: Any) -> Any:
             self._spec, body = launcher.body.get("spec") or {}, launcher.body
             self.begin()
-            if self._added:
-                conf = {**(self._spec.get("sparkConf") or {}), **self._added}
+            if self.injected:
+                conf = {**(self._spec.get("sparkConf") or {}), **self.injected}
                 launcher.body = {**body, "spec": {**self._spec, "sparkConf": conf}}
             try:
                 return start(**options)
             except Exception:
-                self._look()
+                self.find_end()
                 raise
 
         def is_job_waiting(created: Mapping[str, Any]) -> Any:
@@ -134,13 +115,3 @@ class SparkKubernetesAdapter(OperatorAdapter):
     def _delete(self, pod: Any, *arguments: Any, **keywords: Any) -> Any:
         self.end()
         return self._delete_stock(pod, *arguments, **keywords)
-
-    def _look(self) -> None:
-        """Learn what the API server says of the driver, and of the object that stands for it."""
-        operator, driver_id = self.hook, self.driver.driver_id
-        with self.task.guard("The end of the driver is not known", can_fail=False):
-            if driver_id is not None:
-                error = self.output.error
-                self._end, application_id = end_of_pod(operator.client, driver_id, error)
-                self.driver.application_id = application_id or self.driver.application_id
-                self._end = self._end or end_of_object(self._launcher or operator.launcher, driver_id, error)
