@@ -31,6 +31,7 @@ pytest_plugins = [
     "operator_bench",
     "real_spark",
     "rich_lineage",
+    "service_jobs",
     "warm_python",
 ]
 

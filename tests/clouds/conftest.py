@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,6 +109,15 @@ class Aws:
             assert time.monotonic() < until
             time.sleep(2)
 
+    def assert_child(self, outcome: Outcome) -> None:
+        """Assert that a task has left a job run, which ends as a job of its own."""
+        assert outcome.error is None, outcome.printed
+        self.wait_for_children()
+        assert [one["eventType"] for one in self.sent("shop.load")] == ["START", "COMPLETE"]
+        start, end = self.sent("job_run@shop.load")
+        assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
+        assert [one["name"] for one in end["outputs"]] == ["lake/doubled"]
+
 
 @pytest.fixture
 def aws(bench: Bench, services: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Aws:
@@ -136,14 +145,3 @@ def aws(bench: Bench, services: tuple[str, Path], tmp_path: Path, monkeypatch: p
     for key, value in env.items():
         monkeypatch.setenv(key, value)
     return aws
-
-
-@pytest.fixture
-def state() -> Callable[[Outcome], str]:
-    """Return the state that the event of a task has."""
-
-    def state(outcome: Outcome) -> str:
-        assert outcome.lineage is not None, outcome.printed
-        return str(outcome.lineage["run_facets"]["sparkLineage_status"]["state"])
-
-    return state

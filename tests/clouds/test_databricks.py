@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from child_jobs import ended_child
 from databricks_server import DatabricksServer
 from real_spark import environment
+from service_jobs import PROGRAM, assert_child, assert_complete, left_child, state, wait_for_child
 
 from spark_lineage.launch.launch import launches_below
 
@@ -24,7 +24,6 @@ pytestmark = [
     # Of the provider's own modules.
     pytest.mark.filterwarnings("ignore"),
 ]
-PROGRAM = Path(__file__).parents[1] / "operators" / "programs" / "batch.py"
 CLUSTER = {"spark_version": "17.3.x-scala2.13", "num_workers": 1}
 
 
@@ -42,15 +41,6 @@ def service(server: tuple[DatabricksServer, int]) -> DatabricksServer:
     server[0].calls.clear()
     server[0].submitted.clear()
     return server[0]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with orders in JSON, and one for event logs."""
-    for name in ("orders", "logs"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "orders" / "part.json").write_text('{"id": 1, "amount": 20}')
-    return tmp_path
 
 
 @pytest.fixture
@@ -76,22 +66,6 @@ def run(real_spark: RealSpark, folder: Path, server: tuple[DatabricksServer, int
 
 def program(folder: Path, how: str) -> dict[str, Any]:
     return {"python_file": str(PROGRAM), "parameters": [str(folder), how]}
-
-
-def state(outcome: Outcome) -> Any:
-    assert outcome.lineage is not None, outcome.printed
-    return outcome.lineage["run_facets"]["sparkLineage_status"]["state"]
-
-
-def assert_complete(outcome: Outcome, folder: Path) -> None:
-    assert outcome.error is None, outcome.printed
-    assert state(outcome) == "COMPLETE"
-    assert outcome.names("inputs") == [str(folder / "orders")]
-    assert outcome.names("outputs") == [str(folder / "doubled")]
-    assert outcome.lineage is not None
-    (output,) = outcome.lineage["outputs"]
-    fields = output["facets"]["columnLineage"]["fields"]
-    assert [one["field"] for one in fields["doubled"]["inputFields"]] == ["amount"]
 
 
 def test_run_that_is_waited_for_is_the_task(
@@ -235,13 +209,9 @@ def test_run_that_is_not_waited_for_is_a_job_of_its_own(
     def begin(**given: Any) -> Outcome:
         return run(how, wait_for_termination=False, **given)
 
-    of_task, of_run = ended_child(begin, real_spark, folder, monkeypatch, child="run")
-    assert [one["eventType"] for one in of_task] == ["START", "COMPLETE"]
-    assert [one["outputs"] for one in of_task] == [[], []]
-    assert [one["eventType"] for one in of_run] == ["START", end]
-    assert of_run[1]["run"]["facets"]["parent"]["run"]["runId"] == of_task[1]["run"]["runId"]
-    assert [Path(one["name"]).name for one in of_run[1]["inputs"]] == ["orders"]
-    assert [Path(one["name"]).name for one in of_run[1]["outputs"]] == ["doubled"]
+    left = left_child(begin, real_spark, folder, monkeypatch, child="run")
+    wait_for_child(left)
+    assert_child(left, folder, end)
 
 
 def test_retry_resumes_the_run_of_an_earlier_try(

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from child_jobs import ended_child
 from real_spark import environment
+from service_jobs import PROGRAM, assert_child, assert_complete, left_child, state, wait_for_child
 
 from spark_lineage.launch.launch import launches_below
 
@@ -25,7 +25,6 @@ pytestmark = [
     # Of the provider's own modules.
     pytest.mark.filterwarnings("ignore"),
 ]
-PROGRAM = Path(__file__).parents[1] / "operators" / "programs" / "batch.py"
 KINDS = {"job": "LineageDataprocSubmitJobOperator", "batch": "LineageDataprocCreateBatchOperator"}
 _STOCK = "airflow.providers.google.cloud.operators.dataproc"
 
@@ -47,15 +46,6 @@ def service(server: tuple[DataprocServer, str]) -> DataprocServer:
     made.fails.clear()
     made.calls.clear()
     return made
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with orders in JSON, and one for event logs."""
-    for name in ("orders", "logs"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "orders" / "part.json").write_text('{"id": 1, "amount": 20}')
-    return tmp_path
 
 
 @pytest.fixture
@@ -85,22 +75,6 @@ def run(real_spark: RealSpark, folder: Path, server: tuple[DataprocServer, str])
         return real_spark.execute(**{**given, **arguments})
 
     return run
-
-
-def state(outcome: Outcome) -> Any:
-    assert outcome.lineage is not None, outcome.printed
-    return outcome.lineage["run_facets"]["sparkLineage_status"]["state"]
-
-
-def assert_complete(outcome: Outcome, folder: Path) -> None:
-    assert outcome.error is None, outcome.printed
-    assert state(outcome) == "COMPLETE"
-    assert outcome.names("inputs") == [str(folder / "orders")]
-    assert outcome.names("outputs") == [str(folder / "doubled")]
-    assert outcome.lineage is not None
-    (output,) = outcome.lineage["outputs"]
-    fields = output["facets"]["columnLineage"]["fields"]
-    assert [one["field"] for one in fields["doubled"]["inputFields"]] == ["amount"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -180,13 +154,9 @@ def test_driver_that_is_not_waited_for_is_a_job_of_its_own(
     monkeypatch.setenv("DATAPROC_SERVER", real_spark.bench.env["DATAPROC_SERVER"])
     connect()
     outcome = lambda **given: run(kind, how, asynchronous=True, **given)  # noqa: E731
-    of_task, of_driver = ended_child(outcome, real_spark, folder, monkeypatch, child=kind)
-    assert [one["eventType"] for one in of_task] == ["START", "COMPLETE"]
-    assert [one["outputs"] for one in of_task] == [[], []]
-    assert [one["eventType"] for one in of_driver] == ["START", end]
-    assert of_driver[1]["run"]["facets"]["parent"]["run"]["runId"] == of_task[1]["run"]["runId"]
-    assert [Path(one["name"]).name for one in of_driver[1]["inputs"]] == ["orders"]
-    assert [Path(one["name"]).name for one in of_driver[1]["outputs"]] == ["doubled"]
+    left = left_child(outcome, real_spark, folder, monkeypatch, child=kind)
+    wait_for_child(left)
+    assert_child(left, folder, end)
 
 
 def test_batch_of_an_earlier_try_is_attached_to(

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from service_jobs import PROGRAM, state
 
 if TYPE_CHECKING:
     from laboratory import Outcome
 
 pytestmark = [pytest.mark.clouds, pytest.mark.spark]
 OPERATOR = "lineage_emr:LineageEmrContainerOperator"
-PROGRAM = str(Path(__file__).parent / "programs" / "orders.py")
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def run(aws: Any) -> Callable[..., Outcome]:
     cluster = aws.client("emr-containers").create_virtual_cluster(name=aws.bucket, containerProvider=eks)["id"]
 
     def run(how: str, *flag: str, **arguments: Any) -> Outcome:
-        submit = {"entryPoint": PROGRAM, "entryPointArguments": [aws.lake, how, *flag]}
+        submit = {"entryPoint": str(PROGRAM), "entryPointArguments": [aws.lake, how, *flag]}
         given = {
             "name": "shop",
             "aws_conn_id": "shop_aws",
@@ -40,7 +40,7 @@ def run(aws: Any) -> Callable[..., Outcome]:
 
 @pytest.mark.parametrize("deferrable", [False, True])
 @pytest.mark.parametrize(("how", "end"), [("succeed", "COMPLETE"), ("fail", "FAIL")])
-def test_job_that_is_waited_for_is_the_task(how, end, deferrable, run: Callable[..., Outcome], state: Any) -> None:
+def test_job_that_is_waited_for_is_the_task(how, end, deferrable, run: Callable[..., Outcome]) -> None:
     outcome = run(how, deferrable=deferrable)
     assert (outcome.error is None) is (how == "succeed"), outcome.printed
     assert state(outcome) == end, outcome.printed
@@ -51,15 +51,10 @@ def test_job_that_is_waited_for_is_the_task(how, end, deferrable, run: Callable[
 
 def test_job_that_is_not_waited_for_is_a_job_of_its_own(run: Callable[..., Outcome], aws: Any) -> None:
     outcome = run("late", wait_for_completion=False)
-    assert outcome.error is None, outcome.printed
-    aws.wait_for_children()
-    assert [one["eventType"] for one in aws.sent("shop.load")] == ["START", "COMPLETE"]
-    start, end = aws.sent("job_run@shop.load")
-    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
-    assert [one["name"] for one in end["outputs"]] == ["lake/doubled"]
+    aws.assert_child(outcome)
 
 
-def test_job_that_is_killed_is_cancelled(run: Callable[..., Outcome], aws: Any, tmp_path: Path, state: Any) -> None:
+def test_job_that_is_killed_is_cancelled(run: Callable[..., Outcome], aws: Any, tmp_path: Path) -> None:
     with aws.bench.laboratory.killing(tmp_path / "written"):
         outcome = run("endless", str(tmp_path / "written"))
     assert state(outcome) == "ABORT", outcome.printed

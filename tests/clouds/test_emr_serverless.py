@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from service_jobs import PROGRAM, state
 
 if TYPE_CHECKING:
     from laboratory import Outcome
 
 pytestmark = [pytest.mark.clouds, pytest.mark.spark]
 OPERATOR = "lineage_emr:LineageEmrServerlessStartJobOperator"
-PROGRAM = str(Path(__file__).parent / "programs" / "orders.py")
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def run(aws: Any) -> Callable[..., Outcome]:
     aws.application = application
 
     def run(how: str, *flag: str, parameters: str = "", **arguments: Any) -> Outcome:
-        submit = {"entryPoint": PROGRAM, "entryPointArguments": [aws.lake, how, *flag]}
+        submit = {"entryPoint": str(PROGRAM), "entryPointArguments": [aws.lake, how, *flag]}
         if parameters:
             submit["sparkSubmitParameters"] = parameters
         given = {
@@ -41,7 +41,7 @@ def run(aws: Any) -> Callable[..., Outcome]:
     return run
 
 
-def test_job_that_is_waited_for_is_the_task(run: Callable[..., Outcome], aws: Any, state: Any) -> None:
+def test_job_that_is_waited_for_is_the_task(run: Callable[..., Outcome], aws: Any) -> None:
     own = {"applicationConfiguration": [{"classification": "spark-defaults", "properties": {"spark.app.name": "mine"}}]}
     outcome = run("succeed", configuration_overrides=own)
     assert outcome.error is None, outcome.printed
@@ -57,7 +57,7 @@ def test_job_that_is_waited_for_is_the_task(run: Callable[..., Outcome], aws: An
     assert [one["eventType"] for one in aws.sent("shop.load")] == ["START", "COMPLETE"]
 
 
-def test_job_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome], aws: Any, state: Any) -> None:
+def test_job_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome], aws: Any) -> None:
     outcome = run("fail")
     assert outcome.error is not None
     assert "WaiterTerminalFailure" in outcome.error
@@ -67,9 +67,7 @@ def test_job_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome], a
     assert "hunter2" not in f"{outcome.lineage}{outcome.printed}"
 
 
-def test_driver_that_dies_leaves_no_lineage_and_the_event_says_so(
-    run: Callable[..., Outcome], aws: Any, state: Any
-) -> None:
+def test_driver_that_dies_leaves_no_lineage_and_the_event_says_so(run: Callable[..., Outcome], aws: Any) -> None:
     outcome = run("die", parameters="--conf spark.eventLog.rolling.enabled=true")
     assert state(outcome) == "FAIL", outcome.printed
     assert (outcome.names("inputs"), outcome.names("outputs")) == ([], [])
@@ -80,7 +78,7 @@ def test_driver_that_dies_leaves_no_lineage_and_the_event_says_so(
     assert [name.rpartition("/")[2].partition("_")[0] for name in aws.logs()] == ["appstatus"]
 
 
-def test_retry_is_a_job_of_its_own(run: Callable[..., Outcome], aws: Any, state: Any) -> None:
+def test_retry_is_a_job_of_its_own(run: Callable[..., Outcome], aws: Any) -> None:
     first = run("fail")
     second = run("succeed", task={"try_number": 2})
     assert (state(first), state(second)) == ("FAIL", "COMPLETE"), second.printed
@@ -90,7 +88,7 @@ def test_retry_is_a_job_of_its_own(run: Callable[..., Outcome], aws: Any, state:
     assert len({one["run"]["runId"] for one in events}) == 2
 
 
-def test_job_that_is_killed_is_cancelled(run: Callable[..., Outcome], aws: Any, tmp_path: Path, state: Any) -> None:
+def test_job_that_is_killed_is_cancelled(run: Callable[..., Outcome], aws: Any, tmp_path: Path) -> None:
     with aws.bench.laboratory.killing(tmp_path / "written"):
         outcome = run("endless", str(tmp_path / "written"))
     assert state(outcome) == "ABORT", outcome.printed
@@ -99,7 +97,7 @@ def test_job_that_is_killed_is_cancelled(run: Callable[..., Outcome], aws: Any, 
 
 
 @pytest.mark.parametrize(("how", "end"), [("succeed", "COMPLETE"), ("fail", "FAIL")])
-def test_job_that_a_trigger_waits_for_is_the_task(how, end, run: Callable[..., Outcome], aws: Any, state: Any) -> None:
+def test_job_that_a_trigger_waits_for_is_the_task(how, end, run: Callable[..., Outcome], aws: Any) -> None:
     if how == "succeed":
         # Then a trigger waits for the application, before there is a job.
         aws.client("emr-serverless").stop_application(applicationId=aws.application)

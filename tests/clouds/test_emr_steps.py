@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from service_jobs import PROGRAM, state
 
 if TYPE_CHECKING:
     from laboratory import Outcome
 
 pytestmark = [pytest.mark.clouds, pytest.mark.spark]
 OPERATOR = "lineage_emr:LineageEmrAddStepsOperator"
-PROGRAM = str(Path(__file__).parent / "programs" / "orders.py")
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def run(aws: Any) -> Callable[..., Outcome]:
     )["JobFlowId"]
 
     def run(steps: dict[str, str], *, is_text: bool = False, **arguments: Any) -> Outcome:
-        given = [step(name, "spark-submit", PROGRAM, f"{aws.lake}/{name}", how) for name, how in steps.items()]
+        given = [step(name, "spark-submit", str(PROGRAM), f"{aws.lake}/{name}", how) for name, how in steps.items()]
         for name in steps:
             body = b'{"id": 1, "amount": 20}'
             aws.client("s3").put_object(Bucket=aws.bucket, Key=f"lake/{name}/orders/part.json", Body=body)
@@ -50,9 +49,9 @@ def test_steps_that_are_not_waited_for_are_jobs_of_their_own(run: Callable[..., 
     task = aws.sent("shop.load")
     assert [one["eventType"] for one in task] == ["START", "COMPLETE"]
     assert [one["outputs"] for one in task] == [[], []]
-    for name, state in (("first", "COMPLETE"), ("second", "FAIL")):
+    for name, last in (("first", "COMPLETE"), ("second", "FAIL")):
         start, end = aws.sent(f"{name}@shop.load")
-        assert (start["eventType"], end["eventType"]) == ("START", state)
+        assert (start["eventType"], end["eventType"]) == ("START", last)
         assert start["run"]["runId"] == end["run"]["runId"]
         assert end["run"]["facets"]["parent"]["run"]["runId"] == task[0]["run"]["runId"]
         assert [one["name"] for one in end["inputs"]] == [f"lake/{name}/orders"]
@@ -62,7 +61,7 @@ def test_steps_that_are_not_waited_for_are_jobs_of_their_own(run: Callable[..., 
 
 
 @pytest.mark.parametrize("deferrable", [False, True])
-def test_steps_that_are_waited_for_are_the_task(deferrable, run: Callable[..., Outcome], state: Any) -> None:
+def test_steps_that_are_waited_for_are_the_task(deferrable, run: Callable[..., Outcome]) -> None:
     outcome = run({"first": "succeed", "second": "succeed"}, wait_for_completion=True, deferrable=deferrable)
     assert outcome.error is None, outcome.printed
     assert state(outcome) == "COMPLETE", outcome.printed
@@ -70,7 +69,7 @@ def test_steps_that_are_waited_for_are_the_task(deferrable, run: Callable[..., O
     assert outcome.names("outputs") == ["lake/first/doubled", "lake/second/doubled"]
 
 
-def test_step_that_fails_fails_the_task_that_waits(run: Callable[..., Outcome], state: Any) -> None:
+def test_step_that_fails_fails_the_task_that_waits(run: Callable[..., Outcome]) -> None:
     outcome = run({"first": "succeed", "second": "fail"}, wait_for_completion=True)
     assert outcome.error is not None
     assert state(outcome) == "FAIL", outcome.printed

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from service_jobs import PROGRAM, state
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.clouds, pytest.mark.spark]
 ROLE = "arn:aws:iam::123456789012:role/glue"
 OPERATOR = "lineage_glue:LineageGlueJobOperator"
-PROGRAM = str(Path(__file__).parent / "programs" / "orders.py")
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def run(aws: Any) -> Callable[..., Outcome]:
 
     def run(how: str, *flag: str, defined: dict[str, str] | None = None, **arguments: Any) -> Outcome:
         if aws.bucket not in glue.list_jobs()["JobNames"]:
-            command = {"Name": "glueetl", "ScriptLocation": PROGRAM}
+            command = {"Name": "glueetl", "ScriptLocation": str(PROGRAM)}
             glue.create_job(Name=aws.bucket, Role=ROLE, Command=command, DefaultArguments=defined or {})
         own = {"--lake": aws.lake, "--how": how, **({"--flag": flag[0]} if flag else {})}
         given = {
@@ -45,9 +45,7 @@ def run(aws: Any) -> Callable[..., Outcome]:
 
 @pytest.mark.parametrize("deferrable", [False, True])
 @pytest.mark.parametrize(("how", "end"), [("succeed", "COMPLETE"), ("fail", "FAIL")])
-def test_run_that_is_waited_for_is_the_task(
-    how, end, deferrable, run: Callable[..., Outcome], aws: Any, state: Any
-) -> None:
+def test_run_that_is_waited_for_is_the_task(how, end, deferrable, run: Callable[..., Outcome], aws: Any) -> None:
     outcome = run(how, script_args={"--conf": "spark.app.name=mine"}, deferrable=deferrable)
     assert (outcome.error is None) is (how == "succeed"), outcome.printed
     assert state(outcome) == end, outcome.printed
@@ -70,16 +68,11 @@ def test_definition_of_a_job_is_respected(run: Callable[..., Outcome], aws: Any)
 
 def test_run_that_is_not_waited_for_is_a_job_of_its_own(run: Callable[..., Outcome], aws: Any) -> None:
     outcome = run("late", wait_for_completion=False)
-    assert outcome.error is None, outcome.printed
-    aws.wait_for_children()
-    assert [one["eventType"] for one in aws.sent("shop.load")] == ["START", "COMPLETE"]
-    start, end = aws.sent("job_run@shop.load")
-    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
-    assert [one["name"] for one in end["outputs"]] == ["lake/doubled"]
+    aws.assert_child(outcome)
 
 
 def test_retry_goes_on_with_the_run_of_a_task_whose_time_was_over(
-    run: Callable[..., Outcome], aws: Any, tmp_path: Path, state: Any
+    run: Callable[..., Outcome], aws: Any, tmp_path: Path
 ) -> None:
     with aws.bench.laboratory.killing(tmp_path / "written", number=signal.SIGUSR2):
         first = run("endless", str(tmp_path / "written"), store={})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from databricks_server import DatabricksServer
 from real_spark import environment
+from service_jobs import PROGRAM
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
@@ -22,7 +23,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 PLUGINS = [Path(__file__).parents[1] / name for name in ("plugins", "backends")]
-PROGRAM = Path(__file__).parents[1] / "operators" / "programs" / "batch.py"
 SETTINGS = """
 import contextlib
 from dataproc_server import connect

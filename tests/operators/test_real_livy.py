@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,9 @@ import pytest
 import requests
 from livy_server import livy_server
 from real_spark import environment
+from service_jobs import NOBODY, PROGRAM, assert_child, assert_complete, left_child, state
 
-from spark_lineage.emit.task_event import AirflowTry
-from spark_lineage.launch.launch import TaskKey, launches_below
 from spark_lineage.recover.closing import end_child
-from spark_lineage.recover.search import ChildEnd
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 pytest.importorskip("airflow.providers.apache.livy")
 pytestmark = [pytest.mark.spark, pytest.mark.nightly]
-PROGRAM = Path(__file__).parent / "programs" / "batch.py"
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +31,6 @@ def server(fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFactory) -> I
     """A server that all tests use; the value is its port."""
     with livy_server(environment(fast_spark), tmp_path_factory.mktemp("area") / "server") as port:
         yield port
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with orders in JSON, and one for event logs."""
-    for name in ("orders", "logs"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "orders" / "part.json").write_text('{"id": 1, "amount": 20}')
-    return tmp_path
 
 
 @pytest.fixture
@@ -62,21 +51,9 @@ def run(real_spark: RealSpark, folder: Path, server: int) -> Callable[..., Outco
     return run
 
 
-def state(outcome: Outcome) -> Any:
-    assert outcome.lineage is not None, outcome.printed
-    return outcome.lineage["run_facets"]["sparkLineage_status"]["state"]
-
-
 def test_batch_that_is_waited_for_is_the_task(run: Callable[..., Outcome], folder: Path) -> None:
     outcome = run("succeed", conf={"spark.sql.shuffle.partitions": 1})
-    assert outcome.error is None, outcome.printed
-    assert state(outcome) == "COMPLETE"
-    assert outcome.names("inputs") == [str(folder / "orders")]
-    assert outcome.names("outputs") == [str(folder / "doubled")]
-    assert outcome.lineage is not None
-    (output,) = outcome.lineage["outputs"]
-    fields = output["facets"]["columnLineage"]["fields"]
-    assert [one["field"] for one in fields["doubled"]["inputFields"]] == ["amount"]
+    assert_complete(outcome, folder)
 
 
 def test_directory_of_the_user_is_read(run: Callable[..., Outcome], folder: Path) -> None:
@@ -121,35 +98,11 @@ def test_batch_that_a_trigger_waits_for_is_the_task(how, end, run: Callable[...,
 def test_batch_that_is_not_waited_for_is_a_job_of_its_own(
     run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, server: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = folder / "events.json"
-    transport = {"transport": {"type": "file", "log_file_path": str(file), "append": True}}
-    events = {"AIRFLOW_CONN_EVENTS": json.dumps({"conn_type": "openlineage", "extra": transport})}
-    events |= {"AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(folder / "outbox")}
-    real_spark.bench.env |= events
-    outcome = run("late", polling_interval=0, lineage_conn_id="events")
-    assert outcome.error is None, outcome.printed
-    (launch,) = launches_below(real_spark.bench.lineage_dir)
-    assert (launch.child, launch.is_closed) == ("batch", False)
-
-    for key, value in {**events, **real_spark.bench.env}.items():
-        monkeypatch.setenv(key, value)
-    child, airflow = ChildEnd(TaskKey("shop", "manual", "load"), launch, 0.0), AirflowTry(None, None)
+    left = left_child(partial(run, "late", polling_interval=0), real_spark, folder, monkeypatch, child="batch")
     # Nothing is sent while it runs.
-    assert not end_child(child, airflow, None)
-    url = f"http://127.0.0.1:{server}/batches/{launch.external_id}/state"
+    assert not end_child(left, NOBODY, None)
+    url = f"http://127.0.0.1:{server}/batches/{left.launch.external_id}/state"
     while requests.get(url, timeout=5).json()["state"] in {"starting", "running"}:
         time.sleep(1)
-    assert end_child(child, airflow, None)
-    assert not end_child(child, airflow, None)
-
-    sent = [json.loads(line) for line in file.read_text().splitlines()]
-    of_task, of_batch = (
-        [one for one in sent if one["job"]["name"] == name] for name in ("shop.load", "batch@shop.load")
-    )
-    assert [one["eventType"] for one in of_task] == ["START", "COMPLETE"]
-    assert [one["outputs"] for one in of_task] == [[], []]
-    assert [one["eventType"] for one in of_batch] == ["START", "COMPLETE"]
-    assert {one["run"]["runId"] for one in of_batch} == {launch.application_run_id}
-    assert of_batch[1]["run"]["facets"]["parent"]["run"]["runId"] == of_task[1]["run"]["runId"]
-    assert [Path(one["name"]).name for one in of_batch[1]["inputs"]] == ["orders"]
-    assert [Path(one["name"]).name for one in of_batch[1]["outputs"]] == ["doubled"]
+    assert end_child(left, NOBODY, None)
+    assert_child(left, folder, "COMPLETE")

@@ -1,0 +1,98 @@
+"""Jobs that a service runs: their program, what a task says of them, and the job that its task leaves."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fast_spark import LIMIT_SECONDS
+
+from spark_lineage.emit.task_event import AirflowTry
+from spark_lineage.launch.launch import TaskKey, launches_below
+from spark_lineage.recover.closing import end_child
+from spark_lineage.recover.search import ChildEnd
+
+if TYPE_CHECKING:
+    from laboratory import Outcome
+    from real_spark import RealSpark
+
+PROGRAM = Path(__file__).parents[1] / "operators" / "programs" / "batch.py"
+NOBODY = AirflowTry(None, None, None)
+_Events = list[dict[str, Any]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with orders in JSON, and one for event logs."""
+    for name in ("orders", "logs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "orders" / "part.json").write_text('{"id": 1, "amount": 20}')
+    return tmp_path
+
+
+def state(outcome: Outcome) -> Any:
+    """Return the state that the event of a task has."""
+    assert outcome.lineage is not None, outcome.printed
+    return outcome.lineage["run_facets"]["sparkLineage_status"]["state"]
+
+
+def assert_complete(outcome: Outcome, folder: Path) -> None:
+    """Assert that a task has succeeded, with the lineage of the program."""
+    assert outcome.error is None, outcome.printed
+    assert state(outcome) == "COMPLETE"
+    assert outcome.names("inputs") == [str(folder / "orders")]
+    assert outcome.names("outputs") == [str(folder / "doubled")]
+    assert outcome.lineage is not None
+    (output,) = outcome.lineage["outputs"]
+    fields = output["facets"]["columnLineage"]["fields"]
+    assert [one["field"] for one in fields["doubled"]["inputFields"]] == ["amount"]
+
+
+def left_child(
+    run: Callable[..., Any], real_spark: RealSpark, folder: Path, monkeypatch: pytest.MonkeyPatch, *, child: str
+) -> ChildEnd:
+    """Run a task, which does not wait for its driver; return what the scheduler finds of the job that goes on.
+
+    :param child: begins the name of its job
+    """
+    bench = real_spark.bench
+    transport = {"transport": {"type": "file", "log_file_path": str(folder / "events.json"), "append": True}}
+    events = {"AIRFLOW_CONN_EVENTS": json.dumps({"conn_type": "openlineage", "extra": transport})}
+    events |= {"AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(folder / "outbox")}
+    bench.env |= events
+    outcome = run(lineage_conn_id="events")
+    assert outcome.error is None, outcome.printed
+    (launch,) = launches_below(bench.lineage_dir)
+    assert (launch.child, launch.is_closed) == (child, False)
+    for key, value in {**events, **bench.env}.items():
+        monkeypatch.setenv(key, value)
+    return ChildEnd(TaskKey("shop", "manual", "load"), launch, 0.0)
+
+
+def wait_for_child(left: ChildEnd) -> None:
+    """End a job as the scheduler does, when it is over."""
+    until = time.monotonic() + LIMIT_SECONDS
+    # Nothing is sent while it runs.
+    while not end_child(left, NOBODY, None):
+        assert time.monotonic() < until
+        time.sleep(1)
+
+
+def assert_child(left: ChildEnd, folder: Path, end: str) -> None:
+    """Assert that a job has ended once, and is a child of its task, which names no datasets."""
+    assert not end_child(left, NOBODY, None)
+    sent = [json.loads(line) for line in (folder / "events.json").read_text().splitlines()]
+    of_task, of_child = (
+        [one for one in sent if one["job"]["name"] == name] for name in ("shop.load", f"{left.launch.child}@shop.load")
+    )
+    assert [one["eventType"] for one in of_task] == ["START", "COMPLETE"]
+    assert [one["outputs"] for one in of_task] == [[], []]
+    assert [one["eventType"] for one in of_child] == ["START", end]
+    assert {one["run"]["runId"] for one in of_child} == {left.launch.application_run_id}
+    assert of_child[1]["run"]["facets"]["parent"]["run"]["runId"] == of_task[1]["run"]["runId"]
+    assert [Path(one["name"]).name for one in of_child[1]["inputs"]] == ["orders"]
+    assert [Path(one["name"]).name for one in of_child[1]["outputs"]] == ["doubled"]
