@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from spark_lineage.inject.task_injection import modules_beside
+from spark_lineage.inject.task_injection import files_of_program
 from spark_lineage.launch.directory import without_scheme
 
 # What differs from run to run in Airflow's templates; what a user chooses (`params`, `var`, `dag_run.conf`) does not.
@@ -66,18 +66,13 @@ def _program(task: Any) -> str:
     """Return the digest of the program's files that are on this machine, with what Python imports from beside them."""
     code = getattr(getattr(task, "python_callable", None), "__code__", None)
     application = str(getattr(task, "application", None) or getattr(code, "co_filename", ""))
-    found, waiting = dict[Path, bytes](), [application, *str(getattr(task, "py_files", None) or "").split(",")]
-    for text in waiting:
-        path = Path(without_scheme(text).partition("#")[0])
-        # Whatever is elsewhere has its name among the arguments.
-        with suppress(OSError, ValueError):
-            if path in found or not path.is_file():
-                continue
-            if path.stat().st_size > _MAX_PROGRAM_BYTES:
-                found[path] = str(path.stat().st_size).encode()
-                continue
-            content = path.read_bytes()
-            found[path] = hashlib.sha256(content).digest()
-            if path.suffix == ".py":
-                waiting += modules_beside(path, content)
-    return hashlib.sha256(b"".join(found.values())).hexdigest() if found else ""
+    found = list[bytes]()
+    # Whatever is elsewhere has its name among the arguments.
+    for path in files_of_program([application, *str(getattr(task, "py_files", None) or "").split(",")]):
+        with suppress(OSError):
+            size = path.stat().st_size
+            found.append(
+                str(size).encode() if size > _MAX_PROGRAM_BYTES else hashlib.sha256(path.read_bytes()).digest()
+            )
+    # A directory has no order that lasts.
+    return hashlib.sha256(b"".join(sorted(found))).hexdigest() if found else ""

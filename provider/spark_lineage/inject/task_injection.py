@@ -27,8 +27,10 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
@@ -239,30 +241,32 @@ def program_says(word: bytes, application: str, others: Iterable[str]) -> bool:
 
     What is not on this machine is not looked into, nor are modules of the Python that runs the program.
     """
-    waiting, seen = [application, *others], set()
-    while waiting:
-        text = waiting.pop()
-        if text in seen:
-            continue
-        seen.add(text)
-        if word in text.encode(errors="replace"):
-            return True
-        path = Path(without_scheme(text).partition("#")[0])
-        try:
-            for content in _contents(path):
-                if word in content:
-                    return True
-                if path.suffix == ".py":
-                    waiting += modules_beside(path, content)
-        except (OSError, ValueError, zipfile.BadZipFile):
-            # Whatever runs the program says so, if it minds.
-            continue
+    texts = [application, *others]
+    if any(word in text.encode(errors="replace") for text in texts):
+        return True
+    for path in files_of_program(texts):
+        # Whatever runs the program says so, if it minds.
+        with suppress(OSError, ValueError, zipfile.BadZipFile):
+            if any(word in content for content in chain([str(path).encode(errors="replace")], _contents(path))):
+                return True
     return False
 
 
+def files_of_program(texts: Iterable[str]) -> Iterator[Path]:
+    """Return the files on this machine that texts name, and those that Python imports from beside them, each once."""
+    waiting, seen = list(texts), set[Path]()
+    for text in waiting:
+        path = Path(without_scheme(text).partition("#")[0])
+        with suppress(OSError, ValueError):
+            if path in seen or not path.is_file():
+                continue
+            seen.add(path)
+            yield path
+            if path.suffix == ".py" and path.stat().st_size <= _MOST_BYTES:
+                waiting += _beside(path, path.read_bytes())
+
+
 def _contents(path: Path) -> Iterator[bytes]:
-    if not path.is_file():
-        return
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for entry in archive.infolist():
@@ -272,7 +276,7 @@ def _contents(path: Path) -> Iterator[bytes]:
         yield path.read_bytes()
 
 
-def modules_beside(program: Path, content: bytes) -> Iterator[str]:
+def _beside(program: Path, content: bytes) -> Iterator[str]:
     """Return the files of the modules that a Python file imports from its own directory, as Python would find them."""
     for imported in _IMPORTS.findall(content):
         for name in imported.decode().split(","):
