@@ -24,7 +24,7 @@ class ServiceAdapter(OperatorAdapter):
     is_service = True
     operator: Any = field(kw_only=True)
     task: AdaptedTask = field(kw_only=True)
-    injected: Mapping[str, str] = field(default_factory=dict, init=False)
+    injected: Mapping[str, str] = field(default_factory=dict, init=False, repr=False)
     seen_end: DriverEnd | None = field(default=None, init=False)
 
     def inject(self, prepared: PreparedArguments) -> None:
