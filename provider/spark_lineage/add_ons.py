@@ -20,7 +20,6 @@ _COMMANDS = (
     "spark_lineage.cli.outbox",
     "spark_lineage.receiver.command",
     "spark_lineage.replay.command",
-    "spark_lineage.doctor.warm_command",
 )
 _PARTS: Mapping[str, str] = {
     "atlas": "spark_lineage.atlas.sender",

@@ -37,7 +37,6 @@ FILES = {
             "spark_lineage.launch.retention",
             "spark_lineage.deliver.spool",
             "spark_lineage.task.running",
-            "spark_lineage.inject.class_archive",
             "spark_lineage.inject.task_injection",
             "spark_lineage.inject.task_injection",
             "spark_lineage.launch.launch",

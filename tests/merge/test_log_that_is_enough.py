@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from spark_lineage.merge.lineage import SchemaField, Statistics, Transformation
+from spark_lineage.merge.lineage import (
+    Catalog,
+    CatalogChange,
+    DatasetLineage,
+    SchemaField,
+    Statistics,
+    TaskLineage,
+    Transformation,
+)
+from spark_lineage.merge.log_alone import Lent, lacking_in_log
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.task import lacking_in_log
 from spark_lineage.naming.identity import DatasetName
 
+AT = datetime(2026, 1, 2, tzinfo=UTC)
 READ, WRITTEN = DatasetName("file", "/a"), DatasetName("file", "/b")
 EDGE = ("id", READ, "id", Transformation("DIRECT", "IDENTITY"))
 LOGGED = {
@@ -49,3 +60,41 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
 def test_log_that_says_less_is_not(name: str, program: Any, make_dataset: Any) -> None:
     logged, reason = OTHERS[name]
     assert reason in lacking(program, make_dataset, **logged)
+
+
+HIVE = Catalog("hive", "hive", "default")
+ID, TYPED = (SchemaField("id"),), (SchemaField("id", "int"),)
+
+
+def lineage_of(schema: tuple[SchemaField, ...], catalog: Catalog | None = None) -> TaskLineage:
+    """Return a lineage of a table that is read and written, created once and dropped."""
+    table = DatasetLineage(WRITTEN, schema=schema, catalog=catalog)
+    create, drop = (CatalogChange(each, "TABLE", WRITTEN, "b", AT, schema=schema) for each in ("CREATE", "DROP"))
+    return TaskLineage("COMPLETE", (table,), (table,), catalog_changes=(create, structs.replace(drop, schema=())))
+
+
+def test_a_lineage_lends_types_and_catalogs_to_the_same_of_the_log_alone() -> None:
+    known = lineage_of(TYPED, HIVE)
+    assert Lent.of(known).to(lineage_of(ID)) == known
+
+
+def test_a_lineage_lends_each_change_of_the_catalog_once_and_nothing_to_others() -> None:
+    known, alone = lineage_of(TYPED), lineage_of(ID)
+    other = DatasetLineage(READ, schema=ID)
+    twice = structs.replace(alone, inputs=(other,), catalog_changes=alone.catalog_changes[:1] * 2)
+    lineage = Lent.of(known).to(twice)
+    assert lineage.inputs == (other,)
+    assert [each.schema for each in lineage.catalog_changes] == [TYPED, ID]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_known"),
+    [
+        ({}, True),
+        ({"inputs": (DatasetLineage(READ),)}, False),
+        ({"outputs": (DatasetLineage(WRITTEN, schema=(SchemaField("new"),)),)}, False),
+        ({"catalog_changes": (CatalogChange("TRUNCATE", "TABLE", WRITTEN, "b", AT),)}, False),
+    ],
+)
+def test_a_lender_knows_a_lineage_without_others(change: dict[str, Any], is_known: bool) -> None:
+    assert Lent.of(lineage_of(TYPED)).is_known(structs.replace(lineage_of(ID), **change)) is is_known

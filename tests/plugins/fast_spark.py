@@ -19,12 +19,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.inject.class_archive import PROGRAM
 from spark_lineage.inject.installation import SparkInstallation, find_installation
 from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.places import DEFAULT_JAR, jar_cache
 
 LIMIT_SECONDS = 600
+PROGRAM = Path(__file__).with_name("programs") / "everyday.py"
 # A JVM that lives for seconds is not worth optimizing for. It need not say that it has no use for an archive.
 # Without the second compiler there is a fifth of the room for code, which a JVM of many tests fills.
 JAVA_OPTIONS = (

@@ -11,7 +11,7 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 from msgspec import structs
 
-from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage, UnreadPart
+from spark_lineage.merge.lineage import Catalog, CatalogChange, DatasetLineage, SchemaField, TaskLineage, UnreadPart
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.settings import Settings
 from spark_lineage.task.last_end import MOST_RUNS, LastEnd, Learnt, Record, with_last_types
@@ -39,6 +39,24 @@ def test_columns_have_the_types_of_the_run_with_both_sources() -> None:
     assert lineage.inputs[0].schema == (SchemaField("id", "int"), SchemaField("shop", "string"))
     assert lineage.outputs[0].schema == (SchemaField("id", "int"),)
     assert lineage.types_from == AT
+
+
+def test_catalogs_and_changes_of_the_catalog_have_what_the_run_with_both_sources_knew() -> None:
+    facets = {"catalog": {"framework": "hive", "type": "hive", "name": "default", "warehouseUri": "file:/wh"}}
+    kept = {"change": "CREATE", "namespace": "file", "name": "/sums", "objectName": "sums"}
+    schemas = ([{"name": "id", "type": kind}] for kind in ("int", "long"))
+    made = [{**kept, "schema": schema} for schema in schemas]
+    end = structs.replace(END, outputs=[{**WRITTEN, "facets": WRITTEN["facets"] | facets}], changes=made)
+    sums = DatasetName("file", "/sums")
+    create = CatalogChange("CREATE", "TABLE", sums, "sums", AT, schema=(SchemaField("id"),))
+    drop = CatalogChange("DROP", "TABLE", sums, "sums", AT)
+    lineage = with_last_types(structs.replace(ALONE, catalog_changes=(create, drop, create)), end)
+    assert lineage.outputs[0].catalog == Catalog("hive", "hive", "default", warehouse_uri="file:/wh")
+    assert [one.schema for one in lineage.catalog_changes] == [
+        (SchemaField("id", "int"),),
+        (),
+        (SchemaField("id", "long"),),
+    ]
 
 
 def test_of_an_input_with_a_new_column_only_the_known_ones_get_a_type() -> None:
@@ -80,6 +98,9 @@ def test_a_log_that_is_enough_is_alone_until_so_many_runs_or_other_versions() ->
 OTHERS = {
     "a dataset": structs.replace(ALONE, inputs=(dataset("/other", "id"),)),
     "a column": structs.replace(ALONE, outputs=(dataset("/sums", "id", "new"),)),
+    "a change of the catalog": structs.replace(
+        ALONE, catalog_changes=(CatalogChange("DROP", "TABLE", DatasetName("file", "/sums"), "sums", AT),)
+    ),
     "what is counted": structs.replace(ALONE, unread=(UnreadPart("Scan ExistingRDD", 1),)),
 }
 
@@ -106,10 +127,13 @@ def test_an_end_is_kept_with_what_was_learnt_and_without_datasets_keeps_those_be
         other = BashOperator(task_id="other", bash_command="true")
     record = Record(Settings(records_dir=place), load)
     assert record.end is None
-    event = {"job": {}, "inputs": [READ], "outputs": [WRITTEN]}
+    change = {"change": "CREATE", "namespace": "file", "name": "/sums", "objectName": "sums"}
+    facets = {"sparkLineage_catalogChanges": {"changes": [{**change, "time": "2026-01-02T00:00:00Z"}]}}
+    event = {"job": {}, "run": {"facets": facets}, "inputs": [READ], "outputs": [WRITTEN]}
     record.keep(json.dumps(event).encode(), None, ENOUGH)
-    assert Record(Settings(records_dir=place), load).end == END
+    kept = structs.replace(END, changes=[change])
+    assert Record(Settings(records_dir=place), load).end == kept
     harmed = structs.replace(ENOUGH, is_harmed=True)
-    record.keep(None, END, harmed)
-    assert Record(Settings(records_dir=place), load).end == structs.replace(END, learnt=harmed)
+    record.keep(None, kept, harmed)
+    assert Record(Settings(records_dir=place), load).end == structs.replace(kept, learnt=harmed)
     assert Record(Settings(records_dir=place), other).end is None

@@ -15,7 +15,6 @@ from urllib.parse import unquote, urljoin, urlsplit
 from spark_lineage.http_client import HttpClient, NoAnswerError, Request
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation
 from spark_lineage.inject.properties import LISTENER, JarNotFoundError
-from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedPlace
 from spark_lineage.launch.directory import create_private, without_scheme
 from spark_lineage.launch.lock import locked, within
 from spark_lineage.settings.places import DEFAULT_JAR
@@ -33,7 +32,6 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _MOST_BYTES = 1024 * 1024 * 1024
 _MOST_REDIRECTS = 10
-CLASS_PATH = BoundedPlace("the driver's class path", ANSWER_SECONDS)
 # In which class Spark's Ivy has the root of Maven Central.
 _IVY_CLASS = "org/apache/ivy/plugins/resolver/IBiblioResolver.class"
 _ROOT = re.compile(rb"https://[\w.\-/]+/maven2/")
@@ -134,12 +132,6 @@ def is_plain(url: str) -> bool:
 def cache_folder(cache_dir: Path) -> Path:
     """Return the folder of this user: what another user can write is code of another user in the driver."""
     return cache_dir.absolute() / f"jars-{os.geteuid()}"
-
-
-@CLASS_PATH.bounded
-def has_class_archive(cache_dir: Path) -> bool:
-    """Whether ``spark-lineage warm`` has left an archive, for whichever driver."""
-    return any(cache_folder(cache_dir).glob("classes-*.jsa"))
 
 
 def _maven_central(installation: Callable[[], SparkInstallation]) -> str:

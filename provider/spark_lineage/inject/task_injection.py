@@ -35,7 +35,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from spark_lineage.declare import TARGET_FILE
-from spark_lineage.inject.jar import has_class_archive
 from spark_lineage.inject.preparation import K8S_UPLOAD, PreparedArguments, Submitter, prepare, prepare_unlistened
 from spark_lineage.inject.properties import (
     APP_NAME,
@@ -72,7 +71,6 @@ from spark_lineage.launch.directory import (
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import holds_secret
 from spark_lineage.settings import Settings
-from spark_lineage.settings.places import jar_cache
 
 EVENT_LOG_PREFIX = "spark.eventLog."
 _ENABLED = f"{EVENT_LOG_PREFIX}enabled"
@@ -366,11 +364,6 @@ def inject_task(
             injected.prepared = ship_declare(injected.prepared, submitter, directory)
         except CannotShipError as error:
             guard.log.debug("The program cannot declare lineage: %s", error)
-    with guard("The driver starts without a class archive", can_fail=False):
-        if has_class_archive(jar_cache(submitter.env)):
-            from spark_lineage.inject.class_archive import use_archive
-
-            injected.prepared = use_archive(injected.prepared, submitter, guard.log)
     return injected
 
 

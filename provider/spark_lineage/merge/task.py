@@ -7,9 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from operator import attrgetter
-from typing import Any
 
-import msgspec
 from msgspec import structs
 
 from spark_lineage.merge.conclusion import EndFacts, conclude, is_kill_asked
@@ -118,44 +116,6 @@ def task_lineage(
         foreign=foreign.of("run"),
         foreign_of_job=foreign.of("job"),
     )
-
-
-_COMPARED = ("attempted", "unconfirmed", "catalog_changes", "is_streaming", "foreign", "foreign_of_job")
-
-
-def lacking_in_log(state: LineageState, lineage: TaskLineage, *, naming: Naming = DEFAULT_NAMING) -> str:
-    """Return what the event log lacks of a lineage that both sources made; empty where the log alone is enough.
-
-    It is enough without the types of columns, but for changes of the catalog, and without columns of inputs that the
-    run did not read. A log of which something was not read never is.
-
-    :param state: what the lineage was made from
-    """
-    alone = task_lineage(state.without_listener(), lineage.state, naming=naming)
-    if alone.unknown or alone.unread:
-        return "what it counts"
-    lacking = [name for name in _COMPARED if getattr(lineage, name) != getattr(alone, name)]
-    if _untyped(lineage.outputs) != _untyped(alone.outputs):
-        lacking.append("outputs")
-    read, logged = (tuple(structs.replace(one, schema=()) for one in each.inputs) for each in (lineage, alone))
-    known = {one.dataset: {field.name for field in one.schema} for one in lineage.inputs}
-    if read != logged or any({field.name for field in one.schema} - known[one.dataset] for one in alone.inputs):
-        lacking.append("inputs")
-    return ", ".join(lacking).replace("_", " ")
-
-
-def _untyped(value: object) -> object:
-    """Return a value of a lineage as JSON has it, without the types of columns."""
-
-    def without(part: Any) -> Any:
-        if isinstance(part, list):
-            return [without(each) for each in part]
-        if not isinstance(part, dict):
-            return part
-        is_column = part.keys() == set(SchemaField.__struct_fields__)
-        return {name: without(each) for name, each in part.items() if not (is_column and name == "type")}
-
-    return without(msgspec.json.decode(msgspec.json.encode(value)))
 
 
 def _inputs(

@@ -23,7 +23,8 @@ from spark_lineage.launch.log import (
     log_status,
 )
 from spark_lineage.merge.conclusion import EndFacts, reported_end
-from spark_lineage.merge.task import lacking_in_log, task_lineage
+from spark_lineage.merge.log_alone import lacking_in_log
+from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status
 from spark_lineage.secrets.redaction import explain_error
 from spark_lineage.submission.declared import add_inlets_and_outlets

@@ -12,6 +12,7 @@ does not know, or names a new dataset or column, the next run has both again.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from msgspec import Struct, structs
 
 from spark_lineage.adapters.submission_digest import submission_digest
 from spark_lineage.deliver.stored_event import made
+from spark_lineage.emit.run_event import CATALOG_CHANGES_KEY
 from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedPlace
 from spark_lineage.launch.directory import (
     LAST_ENDS_DIRECTORY,
@@ -29,7 +31,9 @@ from spark_lineage.launch.directory import (
     replace_private,
     without_scheme,
 )
-from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
+from spark_lineage.merge.lineage import Catalog, DatasetLineage, SchemaField, TaskLineage
+from spark_lineage.merge.log_alone import ChangeKey, Lent
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.settings.places import lineage_directory
 from spark_lineage.submission.stored_event_log import opened
 
@@ -45,6 +49,7 @@ OTHER_NAMES = "datasets, whose names differ from run to run"
 # What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
 # show it without columns.
 _FACETS = ("schema", "symlinks", "dataSource", "catalog", "storage", "datasetType")
+_OF_CHANGE = ("change", "namespace", "name", "objectName", "schema")
 
 
 class Learnt(Struct, frozen=True):
@@ -74,37 +79,30 @@ class Learnt(Struct, frozen=True):
 
     def after(self, lineage: TaskLineage, end: LastEnd) -> Learnt | None:
         """Return what is known after a run with the event log alone; None where it was not what the ``end`` names."""
-        is_other = end.has_new_datasets(lineage) or end.has_new_columns(lineage) or lineage.unknown or lineage.unread
+        is_other = not end.lent.is_known(lineage) or lineage.unknown or lineage.unread
         return None if is_other and not self.is_harmed else structs.replace(self, runs=self.runs + 1)
 
 
-class LastEnd(Struct, frozen=True):
-    """The datasets of an end, as the JSON of OpenLineage, and what was learnt of the program."""
+class LastEnd(Struct, frozen=True, dict=True):
+    """The datasets and changes of an end, as the JSON of OpenLineage, and what was learnt of the program."""
 
     is_streaming: bool
     inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
     learnt: Learnt | None = None
+    changes: list[dict[str, Any]] = []
 
-    @property
-    def schemas(self) -> dict[tuple[str, str], tuple[SchemaField, ...]]:
-        """The columns of each dataset, by its namespace and name."""
-        facets = {(one["namespace"], one["name"]): one["facets"] for one in (*self.inputs, *self.outputs)}
-        return {
-            name: msgspec.convert(found.get("schema", {}).get("fields", ()), tuple[SchemaField, ...])
-            for name, found in facets.items()
-        }
+    @cached_property
+    def lent(self) -> Lent:
+        """What a lineage of the event log alone lacks."""
+        inputs, outputs = ({one.dataset: one for one in map(_dataset, side)} for side in (self.inputs, self.outputs))
+        changes = ((ChangeKey(one["change"], _name(one), one["objectName"]), _schema(one)) for one in self.changes)
+        return Lent(inputs, outputs, tuple(changes))
 
     def has_new_datasets(self, lineage: TaskLineage) -> bool:
         """Whether a lineage has datasets that this end has not."""
-        known = self.schemas
-        return any((one.dataset.namespace, one.dataset.name) not in known for one in lineage.inputs + lineage.outputs)
-
-    def has_new_columns(self, lineage: TaskLineage) -> bool:
-        """Whether a lineage has columns of known datasets that this end has not."""
-        known = {name: {field.name for field in fields} for name, fields in self.schemas.items()}
-        both = (((one.dataset.namespace, one.dataset.name), one.schema) for one in lineage.inputs + lineage.outputs)
-        return any({field.name for field in schema} - known[name] for name, schema in both if name in known)
+        known = self.lent.inputs.keys() | self.lent.outputs.keys()
+        return any(one.dataset not in known for one in lineage.inputs + lineage.outputs)
 
 
 class Record:
@@ -146,7 +144,9 @@ class Record:
             inputs, outputs = ([_kept(one) for one in event.get(side, ())] for side in ("inputs", "outputs"))
             if not (inputs or outputs):
                 return
-            end = LastEnd(processing == "STREAMING", inputs, outputs, learnt)
+            changes = event.get("run", {}).get("facets", {}).get(CATALOG_CHANGES_KEY, {}).get("changes", [])
+            changes = [{name: each[name] for name in _OF_CHANGE if name in each} for each in changes]
+            end = LastEnd(processing == "STREAMING", inputs, outputs, learnt, changes)
         self._bound.use(lambda: self._write(msgspec.json.encode(end)))
 
     def _write(self, content: bytes) -> None:
@@ -173,30 +173,32 @@ def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> Oper
 
 
 def with_last_types(lineage: TaskLineage, end: LastEnd | None) -> TaskLineage:
-    """Add the types of columns, and unread columns of inputs, to a lineage of the event log alone.
-
-    They are those of the last run with both sources, if that has shown that the log lacks nothing else. Of an input
-    with a new column only the known ones get a type: it has changed.
-    """
+    """Add what the last run with both sources lends to a lineage of the log alone, if that lacks nothing else."""
     learnt = None if end is None else end.learnt
     if end is None or learnt is None or learnt.lacking or learnt.is_harmed or lineage.evidence != ("event_log",):
         return lineage
-    schemas = end.schemas
-
-    def typed(one: DatasetLineage, *, is_input: bool) -> DatasetLineage:
-        known = {field.name: field for field in schemas.get((one.dataset.namespace, one.dataset.name), ())}
-        is_same = all(field.name in known for field in one.schema)
-        named = tuple(known.get(field.name, field) for field in one.schema)
-        return structs.replace(one, schema=tuple(known.values()) if is_input and is_same else named)
-
-    return structs.replace(
-        lineage,
-        inputs=tuple(typed(one, is_input=True) for one in lineage.inputs),
-        outputs=tuple(typed(one, is_input=False) for one in lineage.outputs),
-        types_from=learnt.at,
-    )
+    return structs.replace(end.lent.to(lineage), types_from=learnt.at)
 
 
 def _kept(dataset: dict[str, Any]) -> dict[str, Any]:
     facets = {name: facet for name, facet in dataset.get("facets", {}).items() if name in _FACETS}
     return {"namespace": dataset["namespace"], "name": dataset["name"], "facets": facets}
+
+
+def _dataset(kept: dict[str, Any]) -> DatasetLineage:
+    facets = kept["facets"]
+    schema, catalog = _schema({"schema": facets.get("schema", {}).get("fields", ())}), facets.get("catalog")
+    return DatasetLineage(_name(kept), schema=schema, catalog=None if catalog is None else _catalog(catalog))
+
+
+def _name(kept: dict[str, Any]) -> DatasetName:
+    return DatasetName(kept["namespace"], kept["name"])
+
+
+def _schema(part: dict[str, Any]) -> tuple[SchemaField, ...]:
+    return msgspec.convert(part.get("schema", ()), tuple[SchemaField, ...])
+
+
+def _catalog(facet: dict[str, Any]) -> Catalog:
+    framework, kind, name = (facet[each] for each in ("framework", "type", "name"))
+    return Catalog(framework, kind, name, facet.get("source"), facet.get("metadataUri"), facet.get("warehouseUri"))
