@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from real_spark import RealSpark
 
 COPY = """
-import sys
+import shutil, sys
 from pyspark.sql import SparkSession
 home = sys.argv[1]
-spark = SparkSession.builder.getOrCreate()
+shutil.rmtree(home + "/tables", ignore_errors=True)
+spark = SparkSession.builder.config("spark.sql.warehouse.dir", home + "/tables").getOrCreate()
 orders = spark.read.parquet(home + "/orders")
 orders.selectExpr("id", "amount * 2 AS twice").write.mode("overwrite").parquet(home + "/doubled")
+orders.createOrReplaceTempView("orders")
+spark.sql("CREATE TABLE sums USING parquet AS SELECT shop, sum(amount) AS total FROM orders GROUP BY shop")
 spark.stop()
 """
 MAKE = """
@@ -44,6 +47,11 @@ def told(outcome: Any) -> dict[str, Any]:
             for one in lineage[side]
         }
         for side in ("inputs", "outputs")
+    } | {
+        "changes": [
+            (one["change"], one["name"], one["schema"])
+            for one in lineage["run_facets"]["sparkLineage_catalogChanges"]["changes"]
+        ]
     }
 
 

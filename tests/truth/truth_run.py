@@ -22,7 +22,7 @@ from uuid import uuid4
 from spark_lineage.cli import main
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.inject.preparation import Submitter, prepare
+from spark_lineage.inject.preparation import Submitter, prepare, prepare_unlistened
 from spark_lineage.inject.properties import LineageProperties, SubmitArguments
 from spark_lineage.inject.task_injection import inject_event_log
 from spark_lineage.launch.directory import EVENTS_FILE
@@ -88,7 +88,7 @@ class Application:
         return event
 
 
-def run_job(truth: Truth, version: str, home: Path) -> Application:
+def run_job(truth: Truth, version: str, home: Path, *, has_listener: bool = True) -> Application:
     """Run the program of a job on a Spark release; what an earlier run left in ``home`` is removed.
 
     :raises JarNotFoundError: when a jar that it needs cannot be had
@@ -101,7 +101,7 @@ def run_job(truth: Truth, version: str, home: Path) -> Application:
     jars = [_jar(coordinate) for coordinate in truth.jars(version)]
     # Delta's jar holds its Python as well.
     env = _env(environment(version)) | {"PYTHONPATH": os.pathsep.join(jars)}
-    command = _command(truth, home, jars, env)
+    command = _command(truth, home, jars, env, has_listener=has_listener)
     with _broker(truth), (home / "driver.log").open("w") as log:
         _lay_out(truth, home / "work", jars, env)
         if "--driver-class-path" in command:
@@ -160,7 +160,7 @@ def environment(version: str) -> Path | None:
     return Path(given) if given else None
 
 
-def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str]) -> list[str]:
+def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str], *, has_listener: bool) -> list[str]:
     user = SubmitArguments(_conf(truth, home / "work"), jars=",".join(jars) or None)
     submitter = Submitter(MASTER, "spark-submit", env, None, (), lambda _: "client")
     run_id = str(uuid4())
@@ -176,7 +176,10 @@ def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str]) 
         },
         tags={},
     )
-    injected = prepare(user, submitter, Settings(lineage_timeout=LIMIT_SECONDS), lineage).arguments
+    if has_listener:
+        injected = prepare(user, submitter, Settings(lineage_timeout=LIMIT_SECONDS), lineage).arguments
+    else:
+        injected = prepare_unlistened(user, submitter, lineage).arguments
     own = {"spark.eventLog.dir": f"file://{home / 'eventlog'}", "spark.eventLog.rolling.enabled": "false"}
     traced = {**inject_event_log(injected.conf, {}, str(home), deploy_mode="client").conf, **own}
     command = ["spark-submit", "--master", MASTER]
