@@ -57,8 +57,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     markdown = _LINK.sub(link, _FENCE.sub("```sh", markdown))
     if path == "facets/README.md":
-        return _SCHEMA.sub(lambda match: f"{match[0]}\n\n{_fields(match['path'])}", markdown)
-    if path == "events.md":
+        markdown = _SCHEMA.sub(lambda match: f"{match[0]}\n\n{_fields(match['path'])}", markdown)
         event = json.loads(_output("spark_lineage.cli", "merge", EVENT, "--exit-code", "0"))
         return f"{markdown}\n```json\n{json.dumps(event, indent=2)}\n```\n"
     return markdown

@@ -99,7 +99,7 @@ def test_an_executor_that_cannot_import_says_where_why_and_what_to_do(told: dict
     assert "ImportError: the Python of the executor on " in error
     assert "bare/bin/python" in error
     assert "cannot import merges: No module named 'spark_lineage'. It was sent nothing." in error
-    assert "docs/archive-cluster.md" in error
+    assert "docs/archive.md#if-platform-or-python-differ" in error
 
 
 def test_executors_that_have_the_same_version_use_their_own(told: dict[str, Any], expected: str) -> None:

@@ -24,6 +24,9 @@ LEFT_OPEN = "operators/spark_lineage/operators/lineage_X.py"
 # Operators whose providers have an environment of their own.
 CLOUDS = re.compile(r"operators\.lineage_(?:emr|glue|dataproc|databricks)\b")
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#]+)")
+# A page that the code names: in a log line, an answer of the doctor, or a docstring.
+NAMED = re.compile(r"(?<![\w/])docs/(?P<page>[\w/-]+\.md)(?:#(?P<anchor>[\w-]+))?")
+HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
 
 # A process with Airflow in it takes most of a second to end as usual.
 FORK_FOR_EACH = """
@@ -114,6 +117,25 @@ def test_shell_block(commands: str, tmp_path: Path, warm_python: Any) -> None:
 def test_links(document: Path) -> None:
     paths = [match["path"] for match in LINK.finditer(document.read_text())]
     assert not [path for path in paths if not (document.parent / path).exists()]
+
+
+def _anchors(page: str) -> set[str]:
+    """Return the anchors of the headings of a page, as MkDocs and GitHub make them."""
+    headings = [match["text"].replace("`", "") for match in HEADING.finditer(page)]
+    return {re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_pages_and_anchors_that_the_code_names_are_there() -> None:
+    roots = [ROOT / name for name in ("provider", "operators", "listeners", "tests", "benchmarks", "dags_example")]
+    named = {
+        (match["page"], match["anchor"])
+        for path in (path for root in roots for path in root.rglob("*.py"))
+        for match in NAMED.finditer(path.read_text())
+    }
+    pages = {page: ROOT / "docs" / page for page, _ in named}
+    assert len(pages) > 10
+    assert not [page for page, path in pages.items() if not path.exists()]
+    assert not [(page, anchor) for page, anchor in named if anchor and anchor not in _anchors(pages[page].read_text())]
 
 
 def test_files_and_tables_that_contributing_names_are_there() -> None:

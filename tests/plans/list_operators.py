@@ -7,7 +7,7 @@ PySpark, and Delta, Iceberg and Paimon for it where they exist::
     python tests/plans/list_operators.py --jars delta-spark.jar,iceberg-spark-runtime.jar,paimon-spark.jar >/tmp/4.3.txt
     mv /tmp/4.3.txt tests/fixtures/operators
 
-Then ``test_plan_operators.py`` fails until ``docs/plans.md`` has a row for each new name. An operator that prints
+Then ``test_operators.py`` fails until ``docs/handbook/plans.md`` has a row for each new name. An operator that prints
 another name than that of its class has the kind ``renamed``: ``FileSourceScan`` stands in plans as ``Scan parquet``.
 """
 

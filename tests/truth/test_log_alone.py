@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 measure = importlib.import_module("measure")
 truth_file = importlib.import_module("truth_file")
 
-DOCS = Path(__file__).parents[2] / "docs" / "evidence.md"
+DOCS = Path(__file__).parents[2] / "docs" / "handbook" / "evidence.md"
 # Of each job its last release: Iceberg and Hudi have none for Spark 4.2.
 LAST = {job: version for version, job in measure.recordings()}
 _PACKAGES = {

@@ -58,7 +58,8 @@ class OnExecutor:
             raise ImportError(
                 f"the Python of the executor on {socket.gethostname()} ({_platform()}, {sys.executable}) cannot import "
                 f"{module}: {error}. It was sent {sent}. Where platforms differ, install {wanted} and its libraries "
-                "there, or send an environment that fits (--conf spark.archives=…): see docs/archive-cluster.md"
+                "there, or send an environment that fits (--conf spark.archives=…): see "
+                "docs/archive.md#if-platform-or-python-differ"
             ) from error
         yield from function(iterator, **self._options)
 

@@ -1,6 +1,6 @@
 """The columns of the tables, in Spark's DDL, and the rows of one merged event in each of them; pure.
 
-``docs/archive-tables.md`` says what the columns mean.
+``docs/archive.md`` says what the columns mean.
 """
 
 from __future__ import annotations
