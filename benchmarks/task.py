@@ -1,6 +1,7 @@
 """Measures a whole task against two peers on the same Spark program; prints one line a figure, as ``pairs.py`` does.
 
-The program (``programs/warehouse.py``) makes tables by SQL for about 20 s on ``local[2]``. It is run by
+The program makes tables for about 20 s on ``local[2]``: by SQL (``programs/warehouse.py``), or by long plans
+(``programs/wide.py``, with ``--program wide``). It is run by
 
 - ``ours``: ``LineageSparkSubmitOperator`` as it comes; Airflow's OpenLineage provider sends the task's events over
   HTTP. An earlier run found that the program's event log is enough, so that it goes without the listener
@@ -52,7 +53,7 @@ from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.places import DEFAULT_JAR, jar_cache
 
 HERE = Path(__file__).resolve().parent
-PROGRAM = HERE / "programs" / "warehouse.py"
+PROGRAMS = HERE / "programs"
 WORKER = HERE / "programs" / "worker.py"
 RECEIVER = HERE / "programs" / "receiver.py"
 DAG_FILE = HERE / "dags" / "warehouse.py"
@@ -94,6 +95,7 @@ class Laboratory:
     env: Mapping[str, str]
     jar: str
     url: str
+    program: Path
     runs: int = field(default=0, init=False)
 
     def run(self, name: str, *, steps: int, seconds: float = 0.0) -> Taken:
@@ -104,7 +106,7 @@ class Laboratory:
         shutil.rmtree(warehouse, ignore_errors=True)
         conf = {"spark.sql.warehouse.dir": str(warehouse), "spark.sql.shuffle.partitions": "4"}
         arguments: dict[str, Any] = {
-            "application": str(PROGRAM),
+            "application": str(self.program),
             "application_args": ["run", str(self.folder / "inputs"), str(steps), str(seconds)],
             "conf": conf,
         }
@@ -121,6 +123,8 @@ class Laboratory:
             "BENCHMARK_OPERATOR": variant.operator,
             "BENCHMARK_ARGUMENTS": json.dumps(arguments),
             "AIRFLOW__OPENLINEAGE__DISABLED": str(not variant.is_sending),
+            # What one variant learns of the program is none of another's.
+            "AIRFLOW__SPARK_LINEAGE__RECORDS_DIR": str(self.folder / f"records-{name}"),
         }
         figures, log = self.folder / "figures.json", self.folder / f"{self.runs:03}-{name}.log"
         figures.unlink(missing_ok=True)
@@ -152,7 +156,7 @@ class Laboratory:
 
 
 @contextlib.contextmanager
-def laboratory(rows: int) -> Iterator[Laboratory]:
+def laboratory(program: Path, rows: int) -> Iterator[Laboratory]:
     """Set all up, once, untimed."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-task-")))
@@ -171,8 +175,8 @@ def laboratory(rows: int) -> Iterator[Laboratory]:
         )
         run_logged([sys.executable, "-m", "airflow", "db", "migrate"], env, folder / "airflow.log")
         inputs = ["prepare", str(folder / "inputs"), str(rows)]
-        run_logged(["spark-submit", "--master", "local[2]", str(PROGRAM), *inputs], env, folder / "inputs.log")
-        yield Laboratory(folder, env, jar, url)
+        run_logged(["spark-submit", "--master", "local[2]", str(program), *inputs], env, folder / "inputs.log")
+        yield Laboratory(folder, env, jar, url, program)
 
 
 def environment(folder: Path, url: str, cache: Path) -> dict[str, str]:
@@ -236,6 +240,7 @@ def show_watch(found: Rounds) -> None:
 def main() -> None:
     """Print the figures."""
     asking = parser(__doc__, rounds=6)
+    asking.add_argument("--program", choices=("warehouse", "wide"), default="warehouse", help="default: %(default)s")
     asking.add_argument("--rows", type=int, default=200_000, help="of the larger input")
     asking.add_argument("--steps", type=int, default=6, help="of the program")
     asking.add_argument("--variants", nargs="+", choices=VARIANTS, default=[*VARIANTS][:-1])
@@ -244,7 +249,7 @@ def main() -> None:
     asked = asking.parse_args()
     if not {"ours", "stock"} <= {*asked.variants}:
         asking.error("ours is compared to stock: both must be among the variants")
-    with laboratory(asked.rows if asked.long is None else 10_000) as place:
+    with laboratory(PROGRAMS / f"{asked.program}.py", asked.rows if asked.long is None else 10_000) as place:
         place.run("ours", steps=asked.steps)
         if asked.long is None:
             runs = {name: partial(place.run, name, steps=asked.steps) for name in asked.variants}
