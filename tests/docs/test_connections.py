@@ -15,11 +15,13 @@ from spark_lineage.deliver.connection_types import ATLAS_KEYS, OPENLINEAGE_KEYS
 from spark_lineage.deliver.connections import ConnectionFields, exchange_config
 from spark_lineage.deliver.hooks import OpenLineageHook
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "connections.md"
+PAGES = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
+REFERENCE = Path(__file__).parents[2] / "docs" / "connections.md"
 BLOCK = re.compile(r"^```sh connection\n(?P<lines>.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [
-    pytest.param(block["lines"].splitlines(), id=f"line-{text.count(chr(10), 0, block.start()) + 1}")
-    for text in [DOCUMENT.read_text()]
+    pytest.param(block["lines"].splitlines(), id=f"{page.name}:{text.count(chr(10), 0, block.start()) + 1}")
+    for page in PAGES
+    for text in [page.read_text()]
     for block in BLOCK.finditer(text)
 ]
 
@@ -69,7 +71,7 @@ def test_the_core_of_airflow_reads_the_same(lines):
 
 @pytest.mark.parametrize("field", sorted(ATLAS_KEYS | OPENLINEAGE_KEYS))
 def test_each_field_of_the_forms_is_described(field):
-    assert f"`{field}`" in DOCUMENT.read_text()
+    assert f"`{field}`" in REFERENCE.read_text()
 
 
 def test_the_documentation_has_examples():

@@ -1,4 +1,4 @@
-"""Each operator and command of Spark, Delta and Iceberg has a row in ``docs/handbook/plans.md`` that agrees with the code.
+"""Each operator and command of Spark, Delta and Iceberg has a row in ``handbook/plans.md`` that agrees with the code.
 
 The lists of ``tests/fixtures/operators`` are those of ``list_operators.py``. A new list makes these tests fail
 until its names have rows, and so until it was decided how they are read.
