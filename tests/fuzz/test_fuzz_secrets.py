@@ -1,4 +1,4 @@
-"""Secrets in every form that ``docs/redaction.md`` names, in random surroundings: nothing of them is left."""
+"""Secrets in every form that ``docs/handbook/redaction.md`` names, in random surroundings: nothing of them is left."""
 
 from __future__ import annotations
 
