@@ -16,6 +16,13 @@ from typing import Any
 import pytest
 from fast_spark import JAVA_ENV
 
+from spark_lineage.inject import task_injection
+from spark_lineage.launch import bounded_run
+from spark_lineage.notify import assets
+from spark_lineage.recover import closing
+from spark_lineage.settings import Settings
+from spark_lineage.task import task_events
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -136,6 +143,30 @@ def test_pages_and_anchors_that_the_code_names_are_there() -> None:
     assert len(pages) > 10
     assert not [page for page, path in pages.items() if not path.exists()]
     assert not [(page, anchor) for page, anchor in named if anchor and anchor not in _anchors(pages[page].read_text())]
+
+
+def test_readme_states_the_longest_waits_of_a_task() -> None:
+    settings = Settings()
+    waits = {
+        "the listener's jar": [settings.jar_seconds],
+        "an earlier try": [closing._WAIT_SECONDS],
+        "lineage files and event log": [settings.lineage_timeout],
+        "all backends": [settings.brief_seconds],
+        "all [listeners]": [settings.brief_seconds],
+        "child runs, with `granularity=path`": [
+            task_events._CHILDREN_SECONDS,
+            assets._SECONDS_FOR_NAMES,
+        ],
+        "the cluster's last answer": [bounded_run.ANSWER_SECONDS],
+        "that hangs": [bounded_run.ANSWER_SECONDS, task_injection._FILES_SECONDS],
+    }
+    readme = (ROOT / "README.md").read_text()
+    rows = [row for row in readme.splitlines() if row.startswith(("| before", "| at "))]
+    assert len(rows) == len(waits)
+    for wait, seconds in waits.items():
+        (row,) = [row for row in rows if wait in row]
+        assert [one for one in seconds if not re.search(rf"\b{one:g} s\b", row)] == [], row
+    assert f"After a kill by Airflow, all of this together takes at most {bounded_run.KILLED_SECONDS:g} s" in readme
 
 
 def test_files_and_tables_that_contributing_names_are_there() -> None:
