@@ -17,7 +17,8 @@ from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
 
 _LOGIN = (
-    "name a connection with the credentials as status_conn_id in the extra of the Spark connection (docs/status.md)"
+    "name a connection with the credentials as status_conn_id in the extra of the Spark connection "
+    "(docs/status.md#credentials)"
 )
 _API_SERVER = "API server"
 # No pod is called that: 404 means that we were let in.

@@ -221,7 +221,7 @@ def log_lineage(
     if several:
         logger.debug(
             "%s names several hosts; the option hostnamePattern.<cluster> gives their cluster one name, whichever of "
-            "them a program was given: see docs/naming.md",
+            "them a program was given: see docs/naming.md#clusters-with-several-hosts",
             several[0],
         )
 
