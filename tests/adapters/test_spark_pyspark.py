@@ -74,6 +74,17 @@ def test_function_that_is_a_generator_stays_one() -> None:
     assert ended.value.value == "returned"
 
 
+def test_secret_that_the_function_puts_into_the_environment_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def function() -> None:
+        monkeypatch.setenv("SHOP_TOKEN", "OsEnvS3cr3t88")
+        raise ValueError("refused OsEnvS3cr3t88")
+
+    adapted = adapter(execute_callable=function)
+    with pytest.raises(ValueError, match="refused"):
+        adapted._run()
+    assert redact(adapted.explain()) == "refused ***"
+
+
 def test_secrets_that_the_function_gets_are_masked() -> None:
     adapter(op_kwargs={"token": "OpKwS3cr3t88", "spark": object()}).remember_secrets()
     assert redact("refused OpKwS3cr3t88") == "refused ***"

@@ -127,6 +127,8 @@ class PySparkAdapter(OperatorAdapter):
             declare.set_target(self._target or None)
             return self._run_stock()
         except BaseException as error:
+            # The function may have put more into the environment.
+            self.remember_secrets()
             self._error = error_text(error)
             raise
         finally:
