@@ -23,6 +23,7 @@ from spark_lineage.secrets.redaction import (
 )
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
+pytest.importorskip("airflow.sdk.log")
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +58,11 @@ def test_the_forms_of_a_registered_secret_are_masked_too() -> None:
     masker.mask_secret('p@ss/"w o"rd\\')
     for text in ("p%40ss%2F%22w%20o%22rd%5C", "p%40ss%2F%22w+o%22rd%5C", r"p@ss/\"w o\"rd\\"):
         assert redact(f"x {text} y") == "x *** y"
+
+
+def test_remember_values_registers_what_is_no_name_with_airflow() -> None:
+    own_secrets.remember_values({"spark.a.password": "Zx9!q2Zx9!q2", "spark.b.password": "sunshine"})
+    assert masker.redact("tried Zx9!q2Zx9!q2 in sunshine") == "tried *** in sunshine"
 
 
 def test_a_short_secret_is_not_masked_as_airflow_leaves_it_out() -> None:

@@ -53,6 +53,8 @@ _log = logging.getLogger(__name__)
 _SECTION, _OPTION = "spark_lineage", "redaction_patterns"
 # Airflow 3 has one masker for tasks and one for its servers; Airflow 2 has one.
 _MASKERS = ("airflow.sdk._shared.secrets_masker", "airflow._shared.secrets_masker", "airflow.utils.log.secrets_masker")
+# In a task of Airflow 3 what is registered also reaches the process that writes its log.
+_REGISTRIES = ("airflow.sdk.log", "airflow.utils.log.secrets_masker")
 # Words, each perhaps with a number behind it: "landing", "orders_2024", "spark123"; perhaps as a URL: "s3://lake".
 _NAME = re.compile(
     r"(?:(?:[a-z][a-z0-9+\-]*:)+(?=//))?[^\W\d_]*\d*(?:[-_./ ][^\W\d_]*\d*)*(?::\d{1,5}(?:/[^\W\d_]*\d*)*)?"
@@ -122,8 +124,17 @@ def use_patterns(patterns: Iterable[str]) -> None:
 
 
 def remember_texts(texts: Iterable[str]) -> None:
-    """Mask these in this process from now on, wherever they show; one that could be a name where it stands alone."""
-    _owner.remembered |= {text for text in texts if len(text) >= _LEAST_REMEMBERED}
+    """Mask these in this process from now on, wherever they show; one that could be a name where it stands alone.
+
+    Airflow's masker gets those that could not: other providers log what they send to a service, and its answers.
+    """
+    new = {text for text in texts if len(text) >= _LEAST_REMEMBERED} - _owner.remembered
+    _owner.remembered |= new
+    found = (getattr(sys.modules.get(name), "mask_secret", None) for name in _REGISTRIES)
+    if mask_secret := next(filter(None, found), None):
+        for text in (text for text in new if _NAME.fullmatch(text) is None and not is_harmless_value(text)):
+            with suppress(Exception):
+                mask_secret(text)
 
 
 def generation() -> int:
