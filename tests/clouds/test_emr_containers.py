@@ -46,7 +46,7 @@ def test_job_that_is_waited_for_is_the_task(how, end, deferrable, run: Callable[
     assert state(outcome) == end, outcome.printed
     assert outcome.names("inputs") == ["lake/orders"]
     assert outcome.names("outputs") == ["lake/doubled"]
-    assert "hunter2" not in f"{outcome.lineage}{outcome.printed}"
+    assert "hunter2" not in f"{outcome.last}{outcome.logged}", outcome.logged
 
 
 def test_job_that_is_not_waited_for_is_a_job_of_its_own(run: Callable[..., Outcome], aws: Any) -> None:

@@ -64,7 +64,7 @@ def test_job_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome], a
     assert state(outcome) == "FAIL", outcome.printed
     assert outcome.names("outputs") == ["lake/doubled"]
     assert "ValueError: no more" in str(outcome.lineage)
-    assert "hunter2" not in f"{outcome.lineage}{outcome.printed}"
+    assert "hunter2" not in f"{outcome.last}{outcome.logged}", outcome.logged
 
 
 def test_driver_that_dies_leaves_no_lineage_and_the_event_says_so(run: Callable[..., Outcome], aws: Any) -> None:

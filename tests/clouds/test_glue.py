@@ -53,7 +53,7 @@ def test_run_that_is_waited_for_is_the_task(how, end, deferrable, run: Callable[
     assert outcome.names("outputs") == ["lake/doubled"]
     run_id = dict(outcome.pushed)["glue_job_run_id"]
     assert "spark.app.name=mine" in aws.submitted(run_id)
-    assert "hunter2" not in f"{outcome.lineage}{outcome.printed}"
+    assert "hunter2" not in f"{outcome.last}{outcome.logged}", outcome.logged
 
 
 def test_definition_of_a_job_is_respected(run: Callable[..., Outcome], aws: Any) -> None:

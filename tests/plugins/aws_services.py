@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -24,6 +25,8 @@ _SDK = tuple(f"software.amazon.awssdk:{name}:2.35.4" for name in ("s3", "s3-tran
 _ANALYTICS = "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:1.3.1"
 _LOOK_SECONDS = 0.2
 _REGION = "us-east-1"
+# The last line of a traceback, which is the error that the services report.
+_EXCEPTION = re.compile(r"^[\w.]+(?:Error|Exception): .*$", re.MULTILINE)
 CREDENTIALS = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": _REGION}
 
 
@@ -37,7 +40,7 @@ def aws_services(env: Mapping[str, str], folder: Path, spark_jars: Path, *, glue
     :param glue_seconds: how often Glue copies event logs (30 in the service)
     """
     from lineage_backends.maven import download, jars
-    from lineage_backends.processes import cache_directory
+    from lineage_backends.processes import cache_directory, dies_with_parent
 
     # Without what they need, which is a bundle of half a gigabyte.
     alone = {one: cache_directory() / "jars" / f"{one.replace(':', '-')}.jar" for one in (_S3A, _ANALYTICS)}
@@ -46,7 +49,9 @@ def aws_services(env: Mapping[str, str], folder: Path, spark_jars: Path, *, glue
     for coordinate, jar in alone.items():
         if not jar.exists():
             download(coordinate, jar)
+    guard = dies_with_parent()
     settings = {
+        "guard": guard,
         "jars": [*map(str, alone.values()), *map(str, found)],
         "folder": str(folder),
         "glue_seconds": glue_seconds,
@@ -54,7 +59,7 @@ def aws_services(env: Mapping[str, str], folder: Path, spark_jars: Path, *, glue
     log = folder / "services.log"
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", __file__, json.dumps(settings)],
+            [*guard, sys.executable, "-W", "ignore", __file__, json.dumps(settings)],
             env={**os.environ, **env},
             cwd=folder,
             stdout=subprocess.PIPE,
@@ -81,11 +86,13 @@ class Runner:
     url: str
     jars: Sequence[str]
     glue_seconds: float
+    guard: Sequence[str]
+    """Stands before a command that is to end with this process."""
 
     def run(
         self, name: str, words: Sequence[str], is_over: Callable[[], bool], properties: Mapping[str, str] | None = None
     ) -> tuple[bool, str]:
-        """Run ``spark-submit`` until it ends, or is over for its service; return whether it succeeded, and its output.
+        """Run ``spark-submit`` until it ends, or is over for its service; return whether it succeeded, and its error.
 
         :param properties: beside those of the service
         """
@@ -110,7 +117,7 @@ class Runner:
         }
         (home / "defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in own.items()))
         (home / "submitted.json").write_text(json.dumps(list(words)))
-        command = ["spark-submit", "--properties-file", str(home / "defaults.conf"), *words]
+        command = [*self.guard, "spark-submit", "--properties-file", str(home / "defaults.conf"), *words]
         with (home / "output.txt").open("wb") as stream:
             driver = subprocess.Popen(command, cwd=home, stdout=stream, stderr=stream, start_new_session=True)
         while driver.poll() is None:
@@ -118,7 +125,8 @@ class Runner:
                 os.killpg(driver.pid, signal.SIGKILL)
                 driver.wait()
             time.sleep(_LOOK_SECONDS)
-        return driver.returncode == 0, (home / "output.txt").read_text(errors="replace")
+        output = (home / "output.txt").read_text(errors="replace")
+        return driver.returncode == 0, (_EXCEPTION.findall(output) or ["", *output.strip().splitlines()])[-1]
 
 
 def _options(properties: Mapping[str, str]) -> list[str]:
@@ -132,9 +140,9 @@ def _run_job(job: Any, driver: Mapping[str, Any], success: str, runner: Runner) 
     words = [*_options(defaults[0] if defaults else {}), *shlex.split(driver.get("sparkSubmitParameters") or "")]
     words += [driver["entryPoint"], *(driver.get("entryPointArguments") or ())]
     job.state = "RUNNING"
-    is_done, output = runner.run(job.id, words, lambda: job.state != "RUNNING")
+    is_done, error = runner.run(job.id, words, lambda: job.state != "RUNNING")
     if job.state == "RUNNING":
-        job.state_details = "" if is_done else f"Job failed: {output.strip().splitlines()[-1][:200]}"
+        job.state_details = "" if is_done else f"Job execution failed. ExitCode: 1. Last few exceptions: {error}"
         job.state = success if is_done else "FAILED"
 
 
@@ -184,9 +192,9 @@ def _run_glue(run: Any, script: str, runner: Runner, s3: Any) -> None:
     copying = threading.Thread(target=copy, daemon=True)
     copying.start()
     stopped = runner.folder / "stopped" / run.job_run_id
-    is_done, output = runner.run(run.job_run_id, words, stopped.exists, own)
+    is_done, error = runner.run(run.job_run_id, words, stopped.exists, own)
     if run.status == "RUNNING":
-        run.error_message = "" if is_done else output.strip().splitlines()[-1][:200]
+        run.error_message = "" if is_done else error
         run.status = "STOPPED" if stopped.exists() else "SUCCEEDED" if is_done else "FAILED"
     is_copying.set()
 
@@ -208,7 +216,7 @@ def main() -> None:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     url = "http://127.0.0.1:{1}".format(*server.get_host_and_port())
-    runner = Runner(Path(settings["folder"]), url, settings["jars"], settings["glue_seconds"])
+    runner = Runner(Path(settings["folder"]), url, settings["jars"], settings["glue_seconds"], settings["guard"])
     s3 = boto3.client("s3", endpoint_url=url, **CREDENTIALS)
     print(url, flush=True)  # noqa: T201
     backends = (serverless.emrserverless_backends, containers.emrcontainers_backends, emr_backends, glue_backends)

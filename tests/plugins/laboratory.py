@@ -116,6 +116,11 @@ class Outcome:
         """What the last spark-submit was told: ``argv``, ``conf``, ``env``, ``mode``, ``files``, ``properties``."""
         return self.told[-1]
 
+    @property
+    def logged(self) -> str:
+        """The lines that the loggers of this package and of the operator have printed."""
+        return "\n".join(line for line in self.printed.splitlines() if "spark_lineage" in line.rpartition(" [")[2])
+
     def names(self, kind: str) -> list[str]:
         """The names of the inputs or outputs."""
         assert self.lineage is not None, self.printed

@@ -57,6 +57,11 @@ def listens(port: int) -> bool:
     return False
 
 
+def dies_with_parent() -> list[str]:
+    """Return what stands before a command that Linux kills when the thread which has started it is over."""
+    return ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+
+
 @dataclass
 class Server:
     """One process, and the log of what it printed."""
@@ -76,10 +81,9 @@ class Server:
         user: str | int | None = None,
     ) -> Server:
         """Start ``command``, as ``user`` if one is given; Linux kills it when the tests themselves are killed."""
-        guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         with log.open("ab") as stream:
             process = subprocess.Popen(
-                [*guard, *map(str, command)],
+                [*dies_with_parent(), *map(str, command)],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=subprocess.STDOUT,
