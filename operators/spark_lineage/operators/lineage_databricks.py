@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.providers.databricks.operators.databricks import DatabricksRunNowOperator, DatabricksSubmitRunOperator
 
-from spark_lineage.operators.lineage_operator import LineageOperator
+from spark_lineage.operators.lineage_operator import LineageOperator, PollingOperator
 from spark_lineage.operators.lineage_service import LineageServiceOperator
 
 if TYPE_CHECKING:
-    from airflow.providers.common.compat.sdk import Context
-
     from spark_lineage.task.session import LineageSession
 
 
-class _LineageDatabricksOperator(LineageServiceOperator):
+class _LineageDatabricksOperator(PollingOperator, LineageServiceOperator):
     databricks_conn_id: str
 
     @property
@@ -45,12 +43,6 @@ class _LineageDatabricksOperator(LineageServiceOperator):
     def _attach_adapter(self, session: LineageSession) -> None:  # noqa: ARG002
         # A task that is resumed asks for none. Whoever makes it, attaches to it.
         vars(self)["_hook"] = self._hook
-
-    def poll_until_complete(self, external_id: Any, context: Context) -> None:
-        """Wait for the run as the stock operator does, also for that of an earlier try."""
-        if self._session is not None:
-            self._session.polling()
-        super().poll_until_complete(external_id, context)  # type: ignore[misc]
 
 
 class LineageDatabricksSubmitRunOperator(_LineageDatabricksOperator, DatabricksSubmitRunOperator):  # type: ignore[misc]

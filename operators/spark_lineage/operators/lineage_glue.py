@@ -6,17 +6,14 @@ Every DAG file imports this module, so modules that only a running task needs ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from airflow.providers.amazon.aws.operators.glue import GlueJobOperator
 
 from spark_lineage.operators.lineage_aws import LineageAwsOperator
-
-if TYPE_CHECKING:
-    from airflow.providers.common.compat.sdk import Context
+from spark_lineage.operators.lineage_operator import PollingOperator
 
 
-class LineageGlueJobOperator(LineageAwsOperator, GlueJobOperator):  # type: ignore[misc]
+class LineageGlueJobOperator(PollingOperator, LineageAwsOperator, GlueJobOperator):  # type: ignore[misc]
     """Run a Glue job, and give its task one truthful OpenLineage event.
 
     It takes every argument of ``GlueJobOperator``, and those of ``LineageOperator``. Where the task does not wait for
@@ -24,9 +21,3 @@ class LineageGlueJobOperator(LineageAwsOperator, GlueJobOperator):  # type: igno
     """
 
     template_fields: Sequence[str] = (*GlueJobOperator.template_fields, *LineageAwsOperator.template_fields)
-
-    def poll_until_complete(self, external_id: Any, context: Context) -> None:
-        """Wait for the run as ``GlueJobOperator`` does, also for that of an earlier try."""
-        if self._session is not None:
-            self._session.polling()
-        super().poll_until_complete(external_id, context)

@@ -6,19 +6,18 @@ Every DAG file imports this module, so modules that only a running task needs ar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.livy.operators.livy import LivyOperator
 
-from spark_lineage.operators.lineage_operator import LineageOperator
+from spark_lineage.operators.lineage_operator import LineageOperator, PollingOperator
 
 if TYPE_CHECKING:
-    from airflow.providers.common.compat.sdk import Context
-
     from spark_lineage.task.session import LineageSession
 
 
-class LineageLivyOperator(LineageOperator, LivyOperator):
+class LineageLivyOperator(PollingOperator, LivyOperator):
     """Run a batch of Apache Livy, and give its task one truthful OpenLineage event.
 
     It takes every argument of ``LivyOperator``, and those of ``LineageOperator``. Where the task does not wait for its
@@ -36,8 +35,7 @@ class LineageLivyOperator(LineageOperator, LivyOperator):
         vars(self).pop("hook", None)
         session.attach(self, self.hook)
 
-    def poll_until_complete(self, external_id: Any, context: Context) -> None:
-        """Wait for the batch as ``LivyOperator`` does, also for that of an earlier try."""
-        if self._session is not None:
-            self._session.polling()
-        super().poll_until_complete(external_id, context)
+    @cached_property
+    def hook(self) -> Any:
+        """The hook that the stock operator makes: one, also where a subclass makes one each time."""
+        return super().hook

@@ -241,3 +241,13 @@ class LineageOperator(BaseOperator):
     def get_openlineage_facets_on_failure(self, task_instance: object) -> OperatorLineage[Any, Any]:
         """Return the same after a failure: what was read, what had been finished, and what was tried in vain."""
         return self.get_openlineage_facets_on_complete(task_instance)
+
+
+class PollingOperator(LineageOperator):
+    """Runs what a stock operator does that waits for its job by ``poll_until_complete``."""
+
+    def poll_until_complete(self, external_id: Any, context: Context) -> None:
+        """Wait for the job as the stock operator does, also for that of an earlier try."""
+        if self._session is not None:
+            self._session.polling()
+        super().poll_until_complete(external_id, context)  # type: ignore[misc]

@@ -111,20 +111,22 @@ def _asked(hook: Any, batch: str) -> DriverEnd | None:
     # Without a time limit, one server that hangs would hold up all that is asked after it.
     hook.extra_options = {**hook.extra_options, "check_response": False, "timeout": ANSWER_SECONDS}
     try:
-        state = hook.get_batch_state(batch).value
+        found = hook.get_batch(batch)
     except Exception as error:
         if _GONE not in str(error):
             raise
         return DriverEnd("UNKNOWN", _SOURCE, "Livy does not know the batch any more")
-    seen = DriverError()
+    state, seen = found["state"], DriverError()
     if _STATUS_OF.get(state) == "FAILED":
         with suppress(Exception):
             for line in hook.get_batch_logs(batch, -1, LOG_LINES)["log"]:
                 seen.feed(line)
-    return _end(state, seen)
+    # A server that was restarted counts its batches anew.
+    return _end(state, seen, found.get("appId") or "")
 
 
-def _end(state: str, seen: DriverError) -> DriverEnd | None:
+def _end(state: str, seen: DriverError, application_id: str = "") -> DriverEnd | None:
     if (status := _STATUS_OF.get(state)) is None:
         return None
-    return DriverEnd(status, _SOURCE, "" if status == "FINISHED" else seen.explain(None, f"the batch is {state}"))
+    detail = "" if status == "FINISHED" else seen.explain(None, f"the batch is {state}")
+    return DriverEnd(status, _SOURCE, detail, application_id)

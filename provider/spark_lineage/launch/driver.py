@@ -52,8 +52,10 @@ class DriverEnd:
     :param status: ``UNKNOWN`` where the service does not know the driver any more
     :param detail: why it failed, or was killed
     :param source: the name of the service
+    :param application_id: of the driver that it speaks of; empty where it does not say
     """
 
     status: Literal["FINISHED", "FAILED", "KILLED", "UNKNOWN"]
     source: str
     detail: str = ""
+    application_id: str = ""

@@ -55,7 +55,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     session whose executions are the job's, where the application ``application_id`` runs those of others as well.
     ``service`` names the adapter whose service runs the driver. ``child`` begins the name of the job that goes on when
     its task has ended, whose end is not sent yet; ``parent`` has the properties that name its task. ``parts`` are these
-    jobs where there may be several. ``log_delay`` is how many seconds a service takes to copy an event log.
+    jobs where there may be several. ``log_delay`` is how many seconds a service takes to copy an event log,
+    ``silent_since`` when that of a job which goes on began not to answer (seconds since the epoch).
     """
 
     directory: str
@@ -84,6 +85,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     parent: tuple[tuple[str, str], ...] = ()
     parts: tuple[Part, ...] = ()
     log_delay: int = 0
+    silent_since: float = 0.0
 
     @property
     def children(self) -> tuple[Launch, ...]:

@@ -44,11 +44,14 @@ class LaunchStore:
                 return True
         return False
 
-    def touch(self) -> None:
-        """Keep what is there as if it were new: a sweep looks at what changed within a day."""
+    def touch(self, silent_since: float = 0.0) -> None:
+        """Keep what is there as if it were new: a sweep looks at what changed within a day.
+
+        :param silent_since: of the launch
+        """
         value = self._read()
-        if value is not None:
-            self._replace(value, value)
+        if (stored := _decoded(value)) is not None:
+            self._replace(value, json.dumps(storable(structs.replace(stored, silent_since=silent_since))))
 
     def _read(self) -> str | None:
         raise NotImplementedError

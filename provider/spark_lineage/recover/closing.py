@@ -28,13 +28,15 @@ from spark_lineage.emit.task_event import (
     task_event,
 )
 from spark_lineage.launch.bounded_run import BoundedRun
+from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import TaskKey
-from spark_lineage.launch.log import Guard, Log, log_lineage, log_status
+from spark_lineage.launch.log import Guard, Log, error_text, log_lineage, log_status
 from spark_lineage.launch.stores import WorkerStore, claim
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
 from spark_lineage.recover.search import ChildEnd, LostTry, launches_of
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
+from spark_lineage.watch.status_monitor import AIRFLOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -51,6 +53,9 @@ guard = Guard(lambda: False, log)
 
 # The task waits no longer than this. It waits at all, because the OpenLineage provider forks its process at the end.
 _WAIT_SECONDS = 10.0
+_DAY = 24 * 3600.0
+# Until the end of a job is given up whose service does not answer.
+_SILENT_DAYS = 3
 
 
 def close(
@@ -80,7 +85,17 @@ def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -
     """
     launch = child.launch
     places, settings = _settled(launch)
-    ends = [service_end(one) for one in launch.children]
+    ends: list[DriverEnd | None]
+    try:
+        ends = [service_end(one) for one in launch.children]
+    except Exception as error:
+        silent_since = launch.silent_since or child.seen_at
+        if child.seen_at - silent_since < _SILENT_DAYS * _DAY:
+            if store is not None:
+                store.touch(silent_since)
+            raise
+        why = f"its service has not answered for {_SILENT_DAYS} days: {error_text(error)}"
+        ends = [DriverEnd("UNKNOWN", AIRFLOW, why)] * len(launch.children)
     if None in ends:
         if store is not None:
             store.touch()

@@ -179,6 +179,8 @@ class Submission:
         with self._guard("The timeline may lack its end", can_fail=False):
             self.monitor.finish(until.within(ANSWER_SECONDS))
             if self._service and self.monitor.driver_status not in ENDED and (end := service_end()) is not None:
+                if end.application_id and self.application_ids and end.application_id not in self.application_ids:
+                    end = replace(end, status="UNKNOWN", detail=f"its id is that of {end.application_id} by now")
                 self.monitor.note(end.status, end.source, end.detail)
 
     def conclude(self, facts: EndFacts) -> TaskState:
