@@ -64,6 +64,10 @@ def check_settings(setup: Setup) -> Iterator[Finding]:
     for key in places.ignored:
         text = f"{key} in the extra of {conn_id} is not read, because extra_names_code of [{SECTION}] is off"
         yield problem(text, "set it in the section, or remove it")
+    sent = [row.name for row in shown if row.source == _extra(conn_id)] if setup.master.startswith("livy://") else []
+    if sent:
+        text = f"the hook of Livy sends each key in the extra of {conn_id} as an HTTP header: {', '.join(sent)}"
+        yield warning(text, f"set them in [{SECTION}], or as arguments of the operator")
     own = [row for row in shown if row.source != "default"]
     yield ok(f"{len(shown)} settings, {len(own)} of them set; {_SEE}")
 
