@@ -53,6 +53,20 @@ def test_settings_of_the_user_are_not_added_and_their_options_come_last(bench: A
     assert "HOME" not in outcome.command["env"], "env is not appended"
 
 
+@pytest.mark.parametrize("order", [("", "off"), ("off", "")])
+def test_log_that_one_program_turns_off_is_on_for_the_other(bench: Any, order: tuple[str, str]) -> None:
+    flag = {"off": "--conf spark.eventLog.enabled=false ", "": ""}
+    outcome = bench.run(bash_command="; ".join(f"spark-submit {flag[one]}one.py" for one in order))
+    assert options(outcome.command)["spark.eventLog.enabled"] == "tRuE"
+    assert options(outcome.command)["spark.eventLog.dir"]
+
+
+def test_log_that_one_program_has_is_where_the_other_logs(bench: Any) -> None:
+    log = f"--conf spark.eventLog.enabled=true --conf spark.eventLog.dir={bench.root}"
+    given = options(bench.run(bash_command=f"spark-submit {log} one.py; spark-submit two.py").command)
+    assert (given["spark.eventLog.enabled"], given["spark.eventLog.dir"]) == ("true", str(bench.root))
+
+
 def test_code_that_skips_the_task_skips_it_and_is_no_failure(bench: Any) -> None:
     outcome = bench.run(bash_command="spark-submit one.py; exit 99")
 

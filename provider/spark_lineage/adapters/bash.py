@@ -22,6 +22,8 @@ from spark_lineage.secrets.redaction import redact_name, remember_values
 
 OPTIONS = "SPARK_SUBMIT_OPTS"
 _CONF = re.compile(r"""(?:--conf|-c)[ =]+["']?(?P<key>spark\.[\w.]+)=(?P<value>[^\s"']*)""")
+_PROGRAM = re.compile(r"""(?:^|(?<=[\s/"'(`]))(?:spark[23]?-(?:submit|sql|shell)|pyspark)(?=[\s"'])""")
+_LOG, _ENABLED = "spark.eventLog.", "spark.eventLog.enabled"
 _CLUSTER = (b"deploy-mode cluster", b"deploy-mode=cluster", b"submit.deployMode=cluster")
 
 
@@ -64,8 +66,17 @@ class BashAdapter(OperatorAdapter):
 
     @property
     def arguments(self) -> SubmitArguments:
-        """The properties that the text of the command has."""
-        return SubmitArguments({found["key"]: found["value"] for found in _CONF.finditer(self._command)})
+        """The properties that the text of the command has; its event logs are off if each of its programs says so."""
+        conf = _properties(self._command)
+        if conf.get(_ENABLED) == "false" and any(one.get(_ENABLED) != "false" for one in self._programs):
+            del conf[_ENABLED]
+        return SubmitArguments(conf)
+
+    @property
+    def _programs(self) -> list[dict[str, str]]:
+        """The properties of each program of Spark that the command runs."""
+        before, *programs = _PROGRAM.split(self._command)
+        return [_properties(before + program) for program in programs]
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Add what was prepared to the options of spark-submit.
@@ -79,13 +90,16 @@ class BashAdapter(OperatorAdapter):
             program_says(mode, "", texts) for mode in _CLUSTER
         ):
             raise NotImplementedError("the command submits to a cluster; use LineageSparkSubmitOperator for that")
-        options = [_option(key, value) for key, value in self.added(prepared).items()]
+        # What one program says of its log holds for those that say nothing.
+        log = [one for one in self.arguments.conf.items() if one[0].startswith(_LOG)]
+        shared = {key: value for key, value in log if any(key not in program for program in self._programs)}
+        options = [_option(key, value) for key, value in {**shared, **self.added(prepared)}.items()]
         # The last one of a name counts: that of the user.
         self.env = {**prepared.env, OPTIONS: " ".join([*options, self._env.get(OPTIONS, "")]).strip()}
 
     def remember_secrets(self) -> None:
         """Learn the secrets of the job."""
-        remember_values({**self._env, **self.arguments.conf})
+        remember_values({**self._env, **_properties(self._command)})
 
     @property
     def has_driver_ended(self) -> bool:
@@ -115,6 +129,10 @@ class BashAdapter(OperatorAdapter):
         if line == "%s":
             values = (self.observe(str(values[0])),)
         self._log_line(line, *values, **keywords)
+
+
+def _properties(text: str) -> dict[str, str]:
+    return {found["key"]: found["value"] for found in _CONF.finditer(text)}
 
 
 def _option(key: str, value: str) -> str:
