@@ -31,7 +31,10 @@ _OURS = {"lineage_dir", "lineage_conn_id"}
 _DISTINCT = 3
 _SUBMIT = re.compile(
     r"""(?:^|[\s/"'(`=])spark[23]?-(?:submit|sql|pipelines|shell|class\s+org\.apache\.spark\.deploy\.SparkSubmit)(?=$|[\s"')`])"""
+    r"""|\s-m\s*pyspark\.pipelines\.cli(?=\s)|(?:^|[\s/"'(`])pyspark(?:\s+-[^<]*)?\s*<"""
 )
+# A shell that runs what it reads; elsewhere it is the name of a package.
+_SHELL = re.compile(r"(?:\S*/)?pyspark(?=$|\s)")
 _PARTS = re.compile(r"[\n;&|]+")
 # What names a program and does not run it, and what asks a running application.
 _NAMES_IT = re.compile(
@@ -39,7 +42,9 @@ _NAMES_IT = re.compile(
     r"ch(?:mod|own)|curl|wget|pip\d?|(?:export|alias)(?!.*\$\()|find(?!.*-exec))\b"
 )
 # An option of the program itself comes behind it.
-_ASKS = re.compile(r"\bspark[23]?-\w+(?:\s+--?[\w-]+(?:[\s=]+[^\s-]\S*)?)*?\s+--(?:version|help|kill|status)(?=\s|$)")
+_ASKS = re.compile(
+    r"\b(?:spark[23]?-\w+|pyspark)(?:\s+--?[\w-]+(?:[\s=]+[^\s-]\S*)?)*?\s+--(?:version|help|kill|status)(?=\s|$)"
+)
 _BEFORE = re.compile(r"(?:(?:\w+=\S*|!|if|while|then|do|else|sudo|exec|time|nohup|env)\s+)*")
 _COMMENT = re.compile(r"(?:^|\s)#[^\n]*")
 
@@ -142,7 +147,9 @@ def runs_spark(command: str) -> bool:
     text = _COMMENT.sub("", command.replace("\\\n", " "))
     for part in _PARTS.split(text):
         begun = part.strip().lstrip("({ ")
-        if _SUBMIT.search(begun) and not _ASKS.search(begun) and not _NAMES_IT.match(_BEFORE.sub("", begun, count=1)):
+        program = _BEFORE.sub("", begun, count=1)
+        is_spark = _SUBMIT.search(begun) or _SHELL.match(program)
+        if is_spark and not _ASKS.search(begun) and not _NAMES_IT.match(program):
             return True
     return False
 
