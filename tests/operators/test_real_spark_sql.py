@@ -45,7 +45,14 @@ def run(real_spark: RealSpark, tmp_path: Path) -> Callable[..., Outcome]:
         "spark.driver.extraJavaOptions": f"-Dderby.system.home={tmp_path}",
         "spark.sql.shuffle.partitions": "1",
     }
-    return lambda *sql: real_spark.run_task(sql="\n".join(sql).format(folder=tmp_path), conf=conf)
+
+    def run(*sql: str, text: str = "", **own: str) -> Outcome:
+        given: Any = {"spark.ui.enabled": "false", **conf, **own}
+        if text:
+            given = ",".join([*(f"{key}={value}" for key, value in given.items()), text])
+        return real_spark.execute(sql="\n".join(sql).format(folder=tmp_path), conf=given)
+
+    return run
 
 
 def state(outcome: Outcome) -> Any:
@@ -77,6 +84,22 @@ def test_two_tables_of_a_query_are_the_outputs_of_one_job(run: Callable[..., Out
     assert columns(outputs["large"]) == {"id": {("orders", "id")}, "doubled": {("orders", "amount")}}
     assert columns(outputs["buyers"]) == {"buyer": {("customers", "name")}, "amount": {("orders", "amount")}}
     assert outcome.last["driver"]["application_id"].startswith("local-")
+
+
+@pytest.mark.parametrize(
+    ("conf", "kept"),
+    [
+        ({"text": "spark.users.first=1,spark.users.own=2=3"}, "spark.users.own\t2=3"),
+        ({"spark.users.own": "a,b = c"}, "spark.users.own\ta,b = c"),
+    ],
+)
+def test_conf_with_commas_is_the_users_and_has_lineage(run: Callable[..., Outcome], conf: Any, kept: str) -> None:
+    outcome = run(LARGE, "SET spark.users.own;", **conf)
+
+    assert outcome.error is None, outcome.printed
+    assert kept in outcome.printed
+    assert state(outcome) == "COMPLETE"
+    assert [Path(name).name for name in outcome.names("outputs")] == ["large"]
 
 
 def test_query_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome]) -> None:
