@@ -99,7 +99,7 @@ class Aws:
 
     def end_children(self) -> bool:
         """Send the ends of the jobs that went on, as a server does."""
-        child = ChildEnd(TaskKey("shop", "manual", "load"), self.launch(), 0.0)
+        child = ChildEnd(TaskKey("shop", "manual", "load"), self.launch())
         return end_child(child, AirflowTry(None, None), None)
 
     def wait_for_children(self) -> None:

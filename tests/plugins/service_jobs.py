@@ -70,7 +70,7 @@ def left_child(
     assert (launch.child, launch.is_closed) == (child, False)
     for key, value in {**events, **bench.env}.items():
         monkeypatch.setenv(key, value)
-    return ChildEnd(TaskKey("shop", "manual", "load"), launch, 0.0)
+    return ChildEnd(TaskKey("shop", "manual", "load"), launch)
 
 
 def wait_for_child(left: ChildEnd) -> None:

@@ -74,7 +74,7 @@ def test_a_try_that_stays_open_is_given_up(closed: queue.Queue[list[LostTry]]) -
 def test_what_is_seen_anew_each_time_is_not_remembered(closed: queue.Queue[list[LostTry]]) -> None:
     waiting = Backlog(0.0)
     for seen_at in (1.0, 2.0):
-        waiting.close(lambda seen_at=seen_at: [ChildEnd(LOST.task, LOST.launch, seen_at)])
+        waiting.close(lambda seen_at=seen_at: [ChildEnd(LOST.task, LOST.launch, seen_at=seen_at)])
     assert closed.qsize() == 2
     assert not +waiting._handed
 

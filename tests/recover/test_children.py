@@ -87,7 +87,7 @@ def end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
         monkeypatch.setattr(closing, "service_end", service_end)
         airflow: Any = SimpleNamespace(task=None)
         known = store.get() if store is not None else None
-        return closing.end_child(ChildEnd(TaskKey("d", "r", "t"), known or launch, seen_at), airflow, store)
+        return closing.end_child(ChildEnd(TaskKey("d", "r", "t"), known or launch, seen_at=seen_at), airflow, store)
 
     store_launch(None, launch)
 

@@ -131,7 +131,14 @@ def _text(event: dict[str, Any]) -> str:
 
 
 def test_a_connection_of_a_task_is_told_the_end_of_its_dag_run_once(told: dict[str, Any]) -> None:
-    end = {"type": "DagRunEnd", "dag_id": "shop", "run_id": "r1", "conn_ids": ["kept"], "clear_number": 0}
+    end = {
+        "type": "DagRunEnd",
+        "dag_id": "shop",
+        "run_id": "r1",
+        "conn_ids": ["kept"],
+        "clear_number": 0,
+        "seen_at": 0.0,
+    }
     end["state"] = "failed"
     assert told["going_on"] == []
     assert told["over"] == {"by_listener": [end], "by_sweep": [end], "elsewhere": [], "told": []}, told["log"]

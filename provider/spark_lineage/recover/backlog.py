@@ -88,7 +88,7 @@ class Backlog:
         try:
             lost = [one for one in search() if self._handed[one] < _ATTEMPTS]
             # What is seen anew each time would stay here for good.
-            self._handed.update(one for one in lost if not hasattr(one, "seen_at"))
+            self._handed.update(one for one in lost if not one.seen_at)
             for first in range(0, len(lost), _BATCH):
                 close_in_process(lost[first : first + _BATCH])
         except Exception as error:

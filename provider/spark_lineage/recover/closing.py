@@ -196,10 +196,8 @@ def close_earlier(task_instance: Any) -> None:
     """
     task, context = TaskKey.of(task_instance), task_instance.get_template_context()
     store = _store(context)
-    earlier = [one for one in launches_of(task, store) if one.try_number < task_instance.try_number]
-    lost = [
-        (LostTry(task, one, is_retried=True), end_leftovers(one)) for one in earlier if not (one.is_closed or one.child)
-    ]
+    earlier = [one for one in _open_launches(task, store) if one.try_number < task_instance.try_number]
+    lost = [(LostTry(task, one, is_retried=True), end_leftovers(one)) for one in earlier]
     if not lost:
         return
     # The next launch is about to take the place of the last one in the store: then the files alone decide.
@@ -222,9 +220,13 @@ def close_earlier(task_instance: Any) -> None:
 def close_own(task_instance: Any) -> None:
     """Close the try that ends here: if its session could not, its event was sent all the same, by the provider."""
     task, store = TaskKey.of(task_instance), _store(task_instance.get_template_context())
-    for one in launches_of(task, store):
-        if one.try_number == task_instance.try_number and not (one.is_closed or one.child):
+    for one in _open_launches(task, store):
+        if one.try_number == task_instance.try_number:
             claim(one, store)
+
+
+def _open_launches(task: TaskKey, store: WorkerStore | None) -> list[Launch]:
+    return [one for one in launches_of(task, store) if not (one.is_closed or one.child)]
 
 
 def _store(context: Mapping[str, Any]) -> WorkerStore | None:

@@ -38,7 +38,13 @@ _TRY_ENDS: dict[str, TryEnd] = {
 }
 
 
-class LostTry(Struct, frozen=True, tag=True):
+class _Found(Struct, frozen=True, tag=True, kw_only=True):
+    """Of what each search sees anew, ``seen_at`` is that moment (seconds since the epoch)."""
+
+    seen_at: float = 0.0
+
+
+class LostTry(_Found, frozen=True):
     """The launch of a try whose terminal event is missing.
 
     ``end`` is the state that Airflow has for it, ``error`` Airflow's words for why, not redacted, or empty.
@@ -52,15 +58,14 @@ class LostTry(Struct, frozen=True, tag=True):
     is_retried: bool = False
 
 
-class ChildEnd(Struct, frozen=True, tag=True):
-    """A job that goes on when its task has ended, and was not over at ``seen_at`` (seconds since the epoch)."""
+class ChildEnd(_Found, frozen=True):
+    """A job that goes on when its task has ended, and was not over at ``seen_at``."""
 
     task: TaskKey
     launch: Launch
-    seen_at: float
 
 
-class DagRunEnd(Struct, frozen=True, tag=True):
+class DagRunEnd(_Found, frozen=True):
     """An OpenLineage run of a DAG run that is over, and connections that may not have heard of it.
 
     Each clear begins a run anew: the provider makes its id with ``clear_number``. ``state`` is that of the DAG run, or
@@ -74,13 +79,11 @@ class DagRunEnd(Struct, frozen=True, tag=True):
     state: str = ""
 
 
-class LeftInOutbox(Struct, frozen=True, tag=True):
-    """Events that waited in the outboxes of this host at a moment (seconds since the epoch).
+class LeftInOutbox(_Found, frozen=True):
+    """Events that waited in the outboxes of this host at ``seen_at``.
 
     A server delivers them: where no task runs, nothing else does.
     """
-
-    seen_at: float
 
     def send(self) -> None:
         """Send them, as far as the backends take them."""
@@ -161,7 +164,7 @@ def lost_within(hours: float) -> list[Lost]:
         for dag_run in session.scalars(select(row).where(row.state == "running", row.queued_at > row.start_date)):
             found += ends_of(dag_run)
     if any(each.waiting for each in Outbox(default_directory()).destinations()):
-        found.append(LeftInOutbox(time.time()))
+        found.append(LeftInOutbox(seen_at=time.time()))
     return found
 
 
@@ -201,13 +204,12 @@ def _open_tries(
     task: TaskKey, latest: int, end: TryEnd | None, error: str = "", *, is_retried: bool
 ) -> Iterator[LostTry | ChildEnd]:
     """Return the tries before the latest that are not closed, and the latest if it has ended."""
-    for launch in launches_of(task, ServerStore.of(task)):
+    for launch in (one for one in launches_of(task, ServerStore.of(task)) if not one.is_closed):
         if launch.child:
-            if not launch.is_closed:
-                yield ChildEnd(task, launch, time.time())
-        elif not launch.is_closed and launch.try_number < latest:
+            yield ChildEnd(task, launch, seen_at=time.time())
+        elif launch.try_number < latest:
             yield LostTry(task, launch, is_retried=True)
-        elif not launch.is_closed and launch.try_number == latest and end is not None:
+        elif launch.try_number == latest and end is not None:
             yield LostTry(task, launch, end, error, is_retried)
 
 
