@@ -336,3 +336,30 @@ def test_extra_names_code_only_where_the_section_lets_it(
     found = {key.lower() for key in places.options()} & {"ndjson_listener_path", "resolvers"}
     assert ("evil.Names" in places.options().values()) is names_code, found
     assert bool(settings.lineage_listeners) is names_code
+
+
+@pytest.mark.parametrize(
+    ("connection", "master"),
+    [
+        ({"conn_type": "spark_sql", "host": "spark://master", "port": 7077}, "spark://master:7077"),
+        ({"conn_type": "spark_sql", "host": "local[2]"}, "local[2]"),
+        ({"conn_type": "spark", "host": "spark://master", "port": 7077}, "spark://master:7077"),
+        ({"conn_type": "spark", "host": "master", "port": 7077}, "spark://master:7077"),
+        ({"conn_type": "spark", "host": "yarn"}, "yarn"),
+    ],
+)
+def test_master_of_a_connection_is_the_one_of_the_hook(
+    connection: dict[str, Any], master: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_TRIED", json.dumps(connection))
+    assert Places.of("spark_tried", {}).master == master
+
+
+def test_missing_connection_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = pytest.importorskip("airflow.providers.common.compat.sdk").BaseHook
+    asked, stock = list[str](), hook.get_connection
+    monkeypatch.setattr(hook, "get_connection", lambda conn_id: asked.append(conn_id) or stock(conn_id))
+    task = TaskSettings({}, "nowhere")
+    assert not task.is_off()
+    task.settle()
+    assert asked == ["nowhere"]

@@ -48,6 +48,7 @@ class Places:
         extra, ignored, host = connection.extra_dejson, (), connection.host or ""
         # As the Spark provider reads it. From a URI, the scheme is the type of the connection.
         is_whole = connection.conn_type == "spark" and host and ("://" in host or not connection.port)
+        is_whole = is_whole or connection.conn_type == "spark_sql"
         master = host if is_whole else f"{connection.conn_type}://{host}"
         master = f"{master}:{connection.port}" if connection.port else master
         if not conf.getboolean(SECTION, "extra_names_code", fallback=True):
@@ -87,7 +88,7 @@ class TaskSettings:
         self.settings = Settings(lineage_enabled=False)
         self.naming: Naming = DEFAULT_NAMING
         self.options: Mapping[str, Any] = {}
-        self.places = Places(arguments)
+        self.places, self._is_read = Places(arguments), False
 
     def is_off(self) -> bool:
         """Whether the user has turned lineage off; the connection is read only if no argument decides that.
@@ -96,14 +97,14 @@ class TaskSettings:
         """
         try:
             if self.places.arguments.get("lineage_enabled") in (None, ""):
-                self.places = Places.of(self.conn_id, self.places.arguments)
+                self.places, self._is_read = Places.of(self.conn_id, self.places.arguments), True
             return self._setting("lineage_enabled") is False
         except Exception:
             return False
 
     def settle(self) -> None:
         """Read everything; raises ``SettingError`` when a value does not fit."""
-        if not self.places.has_connection:
+        if not self._is_read:
             self.places = Places.of(self.conn_id, self.places.arguments)
         self.settings = self.places.settings()
         use_patterns(self.settings.redaction_patterns)
