@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from spark_lineage.secrets import redaction
-from spark_lineage.secrets.redaction import redact, redact_dataset, redact_error, remember_values
+from spark_lineage.secrets.redaction import redact, redact_dataset, redact_error, remember_query, remember_values
 
 GIVEN = {
     "spark.my.password": "sunshine",
@@ -47,3 +47,15 @@ def test_redact_error_masks_what_was_given() -> None:
     error = ValueError("no access with moonlight")
     redact_error(error)
     assert str(error) == "no access with ***"
+
+
+@pytest.mark.parametrize("key", ["token", "t.token", "(token", "NOT t.`token`"])
+def test_remember_query_that_compares_with_a_word_knows_no_secret(key: str) -> None:
+    query = "SELECT * FROM t WHERE {} = 'customers' AND t.password <> '' OR\n api_key = 'landing_2024'"
+    remember_query(query.format(key))
+    assert redact("reads customers and 'landing_2024'") == "reads customers and 'landing_2024'"
+
+
+def test_remember_query_that_compares_with_a_secret_knows_it() -> None:
+    remember_query("SELECT * FROM t WHERE token='Zx9!q2Zx9'; CREATE TABLE u OPTIONS (token = 'moonshine')")
+    assert redact("refused Zx9!q2Zx9, moonshine") == "refused ***, ***"

@@ -305,6 +305,8 @@ _GAP = r"(?:\s{1,64}+|--[^\n]{0,200}+\n|/\*[^*]{0,200}+(?:\*++[^*/][^*]{0,200}+)
 _LITERAL = r"'(?:[^'\\]|\\.){0,4000}+'|\"(?:[^\"\\]|\\.){0,4000}+\""
 _OPTION_OF_QUERY = re.compile(rf"(?si)(?<![\w.$\-])([\w.$\-]++)[`'\"]?{_GAP}=?{_GAP}r?({_LITERAL})")
 _SET_OF_QUERY = re.compile(r"(?i)\bSET\s{1,64}([\w.$\-]++)[ \t]*+=[ \t]*+([^\s;'\"]++)")
+# What is before a column that is compared.
+_COMPARES, _LONGEST_CONDITION = re.compile(r"(?i)\b(?:where|and|or|on|not|having|when)[\s(]+(?:`?\w+`?\.)*`?\Z"), 64
 # Texts of an event that hold no secret, by their keys.
 _UNTOUCHED = frozenset({"eventType", "eventTime", "producer", "schemaURL", "_producer", "_schemaURL"})
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
@@ -495,9 +497,16 @@ def remember_values(properties: Mapping[str, Any]) -> None:
 def remember_query(query: str) -> None:
     """Learn what SQL sets under secret keys: Spark prints a query that fails line by line."""
     start = query[:_LONGEST]
-    for key, value in (*_OPTION_OF_QUERY.findall(start), *_SET_OF_QUERY.findall(start)):
+    options = [one for one in _OPTION_OF_QUERY.finditer(start) if not _is_of_data(one)]
+    for key, value in (*(one.groups() for one in options), *_SET_OF_QUERY.findall(start)):
         # In its quotes it cannot be a name, which stays in the log.
         remember_values({key: value.strip("'\""), f"quoted.{key}": value})
+
+
+def _is_of_data(option: re.Match[str]) -> bool:
+    """Whether a query compares a column with a value that could be a name."""
+    before = _COMPARES.search(option.string, max(0, option.start() - _LONGEST_CONDITION), option.start())
+    return before is not None and _NAME.fullmatch(option[2][1:-1]) is not None
 
 
 def explain_error(error: BaseException, cause: str) -> None:
