@@ -1,4 +1,4 @@
-"""Settings in connections that are not of Spark."""
+"""Settings that have no effect: in the extra of Livy, and listeners that are not there."""
 
 from __future__ import annotations
 
@@ -23,3 +23,11 @@ def test_settings_in_the_extra_of_livy_are_sent_as_headers(setup: Any) -> None:
 )
 def test_other_extras_are_not(setup: Any, master: str, extra: Any) -> None:
     assert [one.level for one in check_settings(setup(master=master, extra=extra))] == ["ok"]
+
+
+@pytest.mark.parametrize("name", ["no_such_package.Listener", "spark_lineage.listeners.metrics_listener.NoSuch"])
+def test_listener_that_cannot_be_imported_is_reported(setup: Any, name: str) -> None:
+    good = "spark_lineage.listeners.metrics_listener.MetricsListener"
+    (one, _) = check_settings(setup(lineage_listeners=(good, name)))
+    assert one.level == "warning"
+    assert f"lineage_listeners names {name}, which cannot be imported here" in one.text

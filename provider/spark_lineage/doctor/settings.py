@@ -10,9 +10,11 @@ from configparser import ConfigParser
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher, get_close_matches
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
+from spark_lineage.launch.log import error_text
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
 from spark_lineage.secrets.secret_keys import MASK
 from spark_lineage.settings import SECTION, SettingError, Settings
@@ -64,12 +66,24 @@ def check_settings(setup: Setup) -> Iterator[Finding]:
     for key in places.ignored:
         text = f"{key} in the extra of {conn_id} is not read, because extra_names_code of [{SECTION}] is off"
         yield problem(text, "set it in the section, or remove it")
-    sent = [row.name for row in shown if row.source == _extra(conn_id)] if setup.master.startswith("livy://") else []
-    if sent:
-        text = f"the hook of Livy sends each key in the extra of {conn_id} as an HTTP header: {', '.join(sent)}"
-        yield warning(text, f"set them in [{SECTION}], or as arguments of the operator")
+    yield from _without_effect(setup, shown)
     own = [row for row in shown if row.source != "default"]
     yield ok(f"{len(shown)} settings, {len(own)} of them set; {_SEE}")
+
+
+def _without_effect(setup: Setup, shown: Iterable[ShownSetting]) -> Iterator[Finding]:
+    """Report listeners that get nothing, and settings that a hook takes for something else."""
+    for source in filter(lambda one: isinstance(one, str), setup.settings.lineage_listeners):
+        module, _, name = source.rpartition(".")
+        try:
+            getattr(import_module(module), name)
+        except Exception as error:
+            text = f"lineage_listeners names {source}, which cannot be imported here: {error_text(error)}"
+            yield warning(text, "install its package where tasks run, or correct the name: it gets nothing")
+    sent = [row.name for row in shown if row.source == _extra(setup.conn_id)]
+    if sent and setup.master.startswith("livy://"):
+        text = f"the hook of Livy sends each key in the extra of {setup.conn_id} as an HTTP header: {', '.join(sent)}"
+        yield warning(text, f"set them in [{SECTION}], or as arguments of the operator")
 
 
 def shown_settings(places: Places, conn_id: str) -> Iterator[ShownSetting]:
