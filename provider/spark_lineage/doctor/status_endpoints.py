@@ -16,10 +16,7 @@ from spark_lineage.settings.hadoop import history_server, name_nodes, resource_m
 from spark_lineage.watch.dialect import get_json
 from spark_lineage.watch.endpoints import Endpoints
 
-_LOGIN = (
-    "name a connection with the credentials as status_conn_id in the Spark connection's extra "
-    "(docs/status.md#credentials)"
-)
+_LOGIN = "name a connection with the credentials as status_conn_id in the Spark connection (docs/status.md#credentials)"
 _API_SERVER = "API server"
 # No pod is called that: 404 means that we were let in.
 _NO_POD = "spark-lineage-doctor"
