@@ -145,6 +145,10 @@ def test_pages_and_anchors_that_the_code_names_are_there() -> None:
     assert not [(page, anchor) for page, anchor in named if anchor and anchor not in _anchors(pages[page].read_text())]
 
 
+def test_readme_has_at_most_600_words() -> None:
+    assert len((ROOT / "README.md").read_text().split()) <= 600
+
+
 def test_readme_states_the_longest_waits_of_a_task() -> None:
     settings = Settings()
     waits = {
