@@ -28,6 +28,7 @@ _PARTS: Mapping[str, str] = {
     "tab": "spark_lineage.view",
     "tab's apps": "spark_lineage.view.app",
     "coverage's apps": "spark_lineage.coverage.page",
+    "operators' links": "spark_lineage.policy.links",
 }
 
 

@@ -58,7 +58,7 @@ ARROWS = {
     "add_ons": set(),
     "operators": {"adapters", "archive", "settings", "task", "triggers"},
     # It names operators as texts.
-    "policy": {"launch", "settings"},
+    "policy": {"launch", "settings", "task"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
     "listeners": {"add_ons", "launch", "merge", "notify", "recover"},
     "provider_info": {"deliver", "settings"},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.launch.log import Guard
-from spark_lineage.task.links import HISTORY, JOB, LINKS, UI, TaskLinks
+from spark_lineage.task.links import HISTORY, KEY, LINKS, UI, TaskLinks
 from spark_lineage.view import XCOM_KEY
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ UI_LINE = "26/01/01 00:00:00 INFO Utils: Successfully started service 'SparkUI' 
 
 def test_an_api_server_that_hangs_holds_up_no_task() -> None:
     class Hanging(Task):
-        def xcom_push(self, key: str, value: str) -> None:
+        def xcom_push(self, key: str, value: Any) -> None:
             time.sleep(4)
             super().xcom_push(key, value)
 
@@ -44,14 +44,18 @@ MARQUEZ = "http://marquez:3000/lineage/job/{namespace}/{job}"
 def test_a_task_shows_its_ui_while_it_runs_and_its_history_afterwards(bench: Bench) -> None:
     bench.connection["extra"] = {"history_server_url": "http://history:18080", "lineage_url": MARQUEZ}
     outcome = bench.run(lineage=[EVENTS], log=[UI_LINE])
-    pushed = [(key, value) for key, value in outcome.pushed if key != XCOM_KEY]
-    job = ("spark_lineage_job", "http://marquez:3000/lineage/job/airflow-of-the-test/shop.load")
-    (ui, *_) = [value for key, value in pushed if key == "spark_lineage_ui"]
-    assert (pushed[0], ui.rpartition(":")[2]) == (job, "4041")
-    last = dict(pushed)
-    assert (last["spark_lineage_ui"], last["spark_lineage_job"]) == ("", job[1])
-    assert last["spark_lineage_history"].startswith("http://history:18080/history/local-")
-    assert len(pushed) == len(set(pushed)) == 4, "nothing is pushed twice"
+    assert {key for key, _ in outcome.pushed} == {XCOM_KEY}
+    first, running, *_, last = [value for _, value in outcome.pushed]
+    pages = {
+        "Lineage": "http://marquez:3000/lineage/job/airflow-of-the-test/shop.load",
+        "Dataset": "http://marquez:3000/lineage/dataset/{dataset_namespace}/{dataset}",
+    }
+    assert first == {"v": 1, "links": pages}
+    assert running["links"].pop("Spark UI").rpartition(":")[2] == "4041"
+    assert running == first
+    assert last["state"] == "COMPLETE"
+    assert last["links"].pop("Spark history").startswith("http://history:18080/history/local-")
+    assert last["links"] == pages
 
 
 def test_without_addresses_nothing_is_shown(bench: Bench) -> None:
@@ -64,29 +68,36 @@ def test_without_addresses_nothing_is_shown(bench: Bench) -> None:
 def test_each_index_of_a_mapped_task_may_have_a_job(bench: Bench) -> None:
     bench.connection["extra"] = {"lineage_url": MARQUEZ + "?run={run_id}"}
     outcome = bench.run(task={"map_index": 3}, map_index_in_job_name=True)
-    url = dict(outcome.pushed)["spark_lineage_job"]
+    url = outcome.pushed[-1][1]["links"]["Lineage"]
     assert url.partition("?run=")[0].endswith("/shop.load%5B3%5D")
     assert len(url.partition("?run=")[2]) == 36
 
 
 @pytest.mark.parametrize(
-    "url", ["http://m/{nope}", "http://m/{job", "http://[::1/{job}", "http://m/\n{job}", "m/{job}"]
+    "url",
+    ["http://m/{nope}", "http://m/{job", "http://[::1/{job}", "http://m/\n{job}", "m/{job}", "http://m http://m/{job}"],
 )
 def test_a_pattern_that_makes_no_url_is_said(bench: Bench, url: str) -> None:
     bench.connection["extra"] = {"lineage_url": url}
     outcome = bench.run()
-    assert "spark_lineage_job" not in dict(outcome.pushed)
-    assert "lineage_url makes no URL; give one of http or https, whose placeholders are {namespace}" in outcome.printed
+    assert "Dataset" not in outcome.pushed[-1][1].get("links", {})
+    assert "lineage_url makes no URL; give one of http or https, whose placeholders are {" in outcome.printed
+
+
+def test_show_pages_takes_a_pattern_of_datasets_beside_that_of_the_job(bench: Bench) -> None:
+    bench.connection["extra"] = {"lineage_url": "https://d/{job} https://d/search?query={dataset}"}
+    links = bench.run().pushed[-1][1]["links"]
+    assert links == {"Lineage": "https://d/shop.load", "Dataset": "https://d/search?query={dataset}"}
 
 
 class Task:
     """A task instance that keeps what is pushed."""
 
     def __init__(self, trouble: Exception | None = None) -> None:
-        self.pushed: list[tuple[str, str]] = []
+        self.pushed: list[tuple[str, Any]] = []
         self.trouble = trouble
 
-    def xcom_push(self, key: str, value: str) -> None:
+    def xcom_push(self, key: str, value: Any) -> None:
         if self.trouble:
             raise self.trouble
         self.pushed.append((key, value))
@@ -102,7 +113,7 @@ def shown(task: Task, url: str | None, said: list[str] | None = None) -> list[st
     links.show(UI, url)
     assert task.pushed == pushed, "any thread may show a link, and the task's own pushes it"
     links.push()
-    return [value for _, value in task.pushed]
+    return [value["links"]["Spark UI"] for _, value in task.pushed]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +138,28 @@ def test_trouble_does_not_fail_the_task() -> None:
     assert any("A link of the task is not shown" in one for one in said)
 
 
-def test_airflow_asks_the_operator_at_the_end() -> None:
-    operator = SimpleNamespace(lineage_links={"spark_lineage_history": "http://history"})
-    assert [link.get_link(operator, ti_key=None) for link in (UI, HISTORY, JOB)] == ["", "http://history", ""]
-    assert len({link.xcom_key for link in LINKS}) == len({link.name for link in LINKS}) == 5
+def test_push_view_leaves_one_xcom_with_the_links_that_have_a_url() -> None:
+    task: Any = Task()
+    links = TaskLinks(task, Guard(lambda: True, SimpleNamespace()))
+    links.show(HISTORY, "http://history")
+    links.show(UI, "http://ui")
+    links.push()
+    links.push_view({"v": 1, "state": "RUNNING"})
+    links.show(UI, "")
+    links.push()
+    assert {key for key, _ in task.pushed} == {KEY} == {XCOM_KEY}
+    assert task.pushed[-1][1] == {"v": 1, "state": "RUNNING", "links": {"Spark history": "http://history"}}
+    count = len(task.pushed)
+    links.push()
+    assert len(task.pushed) == count
+
+
+def test_plugin_links_are_those_of_our_operators_and_of_stock_ones() -> None:
+    from spark_lineage.listeners.plugin import SparkLineagePlugin
+
+    links = SparkLineagePlugin.operator_extra_links
+    assert [link.name for link in links] == [link.name for link in LINKS]
+    names = {f"{operator.__module__}.{operator.__name__}" for operator in links[0].operators}
+    assert "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator" in names
+    assert "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator" in names
+    assert not any(name.endswith(".BashOperator") for name in names)

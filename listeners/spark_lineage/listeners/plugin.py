@@ -10,24 +10,28 @@ from spark_lineage import add_ons
 from spark_lineage.listeners.airflow_listener import AirflowListener
 
 
-class _Apps:
+class _Parts:
     """What add-ons have under the name of the attribute: asked for by the API server, not by a worker."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: object, owner: type) -> list[dict[str, Any]]:
-        apps = filter(None, map(add_ons.part, ("tab's apps", "coverage's apps")))
-        return [each for app in apps for each in getattr(app, self._name)()]
+    def __get__(self, instance: object, owner: type) -> list[Any]:
+        parts = filter(None, map(add_ons.part, self._names))
+        return [each for part in parts for each in getattr(part, self._name)()]
 
 
 class SparkLineagePlugin(AirflowPlugin):
-    """Registers the listener, which is idle without the OpenLineage provider, the tab and the page.
+    """Registers the listener, which is idle without the OpenLineage provider, the tab, the page and the links of tasks.
 
     Airflow 2 asks for neither of the apps, and Airflow 3.0 does not know ``react_apps``.
     """
 
     name = "spark_lineage"
     listeners = [AirflowListener()]  # noqa: RUF012  (Airflow declares it as an attribute of each plugin)
-    fastapi_apps = _Apps()
-    react_apps = _Apps()
+    fastapi_apps = _Parts("tab's apps", "coverage's apps")
+    react_apps = _Parts("tab's apps", "coverage's apps")
+    operator_extra_links = _Parts("operators' links")

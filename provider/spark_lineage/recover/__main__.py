@@ -114,7 +114,9 @@ def _show(task: TaskKey, try_number: int, content: bytes) -> None:
         # Its lock keeps a next try, which takes the XComs away, from beginning in between.
         query = select(TaskInstance.try_number).filter_by(**key).with_for_update()
         if session.scalar(query) == try_number:
-            XComModel.set(tab.XCOM_KEY, tab.of_event(content), **key, session=session)
+            before = session.scalar(select(XComModel.value).filter_by(**key, key=tab.XCOM_KEY))
+            view = tab.of_event(content) | {"links": tab.links_of(before)}
+            XComModel.set(tab.XCOM_KEY, view, **key, session=session)
 
 
 def send_dag_run_end(end: DagRunEnd) -> None:

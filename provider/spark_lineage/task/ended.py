@@ -121,7 +121,7 @@ class Ended:
             log.warning("The driver wrote no lineage: it ran without the listener, as is logged above.")
         elif lacking is None:
             has_listener = running.injection is not None and running.has_listener
-            url = running.prepared.links.urls.get(JOB.xcom_key, "")
+            url = running.prepared.links.urls.get(JOB.name, "")
             log_lineage(lineage, collector.counts, log, running.launch if has_listener else None, url)
         elif failure is self.error:
             log.warning(str(lacking))

@@ -13,48 +13,67 @@ import attrs
 from airflow.providers.common.compat.sdk import BaseOperatorLink
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from spark_lineage.launch.log import Guard
 
 _URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[^][{}/?#\s]+)([/?#][^{}\s]*)?")
+_MARQUEZ_JOB, _MARQUEZ_DATASET = "/lineage/job/{namespace}/{job}", "/lineage/dataset/{dataset_namespace}/{dataset}"
+KEY = "spark_lineage"
+"""The key of the only XCom of a task: what the add-on ``view`` makes for the tab, and the links of the task."""
 
 
 @attrs.frozen
 class SparkLink(BaseOperatorLink):
-    """A link whose URL the task pushes as an XCom as soon as it knows it; one that is empty is not shown.
+    """A link whose URL the task pushes as soon as it knows it; one without a URL is not shown.
 
-    Airflow 3 reads the XCom itself. A try has those of its own: Airflow removes the XComs of the one before.
+    Servers read the URL from the XCom of the task. A try has its own: Airflow removes the XCom of the one before.
     """
 
     name: str = attrs.field()
-    xcom_key: str = attrs.field()
 
-    def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Return the URL: Airflow 3 asks the operator itself at the end of its task, Airflow 2 a copy without them."""
-        urls: dict[str, str] | None = getattr(operator, "lineage_links", None)
-        if urls is not None:
-            return urls.get(self.xcom_key, "")
-        from airflow.providers.common.compat.sdk import XCom
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002
+        """Return the URL of a task instance, by the database of the server that shows its page."""
+        from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_0_PLUS
 
-        return XCom.get_value(ti_key=ti_key, key=self.xcom_key) or ""
+        from spark_lineage import add_ons
+
+        if (tab := add_ons.part("tab")) is None:
+            return ""
+        if not AIRFLOW_V_3_0_PLUS:
+            from airflow.models.xcom import XCom
+
+            return str(tab.links_of(XCom.get_value(ti_key=ti_key, key=KEY)).get(self.name, ""))
+        from airflow.models.xcom import XComModel
+        from airflow.utils.session import create_session
+        from sqlalchemy import select
+
+        of = {name: getattr(ti_key, name) for name in ("dag_id", "task_id", "run_id", "map_index")}
+        with create_session() as session:
+            value = session.scalar(select(XComModel.value).filter_by(**of, key=KEY))
+        return str(tab.links_of(value).get(self.name, ""))
 
 
 UI, HISTORY, MANAGER, DRIVER_LOG, JOB = LINKS = (
-    SparkLink("Spark UI", "spark_lineage_ui"),
-    SparkLink("Spark history", "spark_lineage_history"),
-    SparkLink("Cluster manager", "spark_lineage_manager"),
-    SparkLink("Driver log", "spark_lineage_log"),
-    SparkLink("Lineage", "spark_lineage_job"),
+    SparkLink("Spark UI"),
+    SparkLink("Spark history"),
+    SparkLink("Cluster manager"),
+    SparkLink("Driver log"),
+    SparkLink("Lineage"),
 )
+DATASET = SparkLink("Dataset")
+"""A pattern with ``{dataset_namespace}`` and ``{dataset}``, for the tab alone."""
 
 
 class TaskLinks:
-    """What the links of one task instance lead to; ``urls`` has what was pushed, by XCom key.
+    """The XCom of one task instance: its links, and what the tab shows; ``urls`` has the pushed links, by name.
 
-    Any thread may show one; ``push`` is for the task's own thread, the only one that talks to Airflow.
+    Any thread may show a link; ``push`` is for the task's own thread, and ``push_view`` for the one that reports.
     """
 
     def __init__(self, task_instance: Any, guard: Guard) -> None:
         self.urls: dict[str, str] = {}
+        self._view: Mapping[str, Any] = {"v": 1}
         self._task_instance = task_instance
         self._guard = guard
         self._shown: dict[str, str] = {}
@@ -68,34 +87,56 @@ class TaskLinks:
             return
         shown = redact(without_login(url))
         if not shown or shown.startswith(("http://", "https://")):
-            self._shown[link.xcom_key] = shown
+            self._shown[link.name] = shown
 
     def push(self) -> None:
-        """Push the URLs that are new."""
+        """Push the links that are new, with what the tab shows already."""
+        before, found = self.urls, dict(self.urls)
         while self._shown:
-            key, url = self._shown.popitem()
-            if self.urls.get(key, "") != url:
-                self.urls[key] = url
-                self._push(key, url)
+            name, url = self._shown.popitem()
+            found[name] = url
+        self.urls = {name: url for name, url in found.items() if url}
+        if self.urls != before:
+            with self._guard("A link of the task is not shown", can_fail=False):
+                self._push()
 
-    def _push(self, key: str, url: str) -> None:
+    def push_view(self, view: Mapping[str, Any]) -> None:
+        """Push what the tab shows, with the links."""
+        self._view = view
+        self._push()
+
+    def _push(self) -> None:
         from spark_lineage.launch.bounded_run import XCOMS
 
-        with self._guard("A link of the task is not shown", can_fail=False):
-            XCOMS.use(lambda: self._task_instance.xcom_push(key=key, value=url))
+        value = {**self._view, **({"links": self.urls} if self.urls else {})}
+        XCOMS.use(lambda: self._task_instance.xcom_push(key=KEY, value=value))
+
+
+def show_pages(links: TaskLinks, setting: str, task_instance: Any, *, is_map_index_in_name: bool) -> None:
+    """Show the pages in a backend: that of the task's job, and the pattern of those of datasets.
+
+    :param setting: ``lineage_url``; Marquez's pattern of a job implies that of datasets
+    :raises SettingError: where that makes no URL
+    """
+    job, *others = setting.split(maxsplit=1)
+    dataset = others[0] if others else job.replace(_MARQUEZ_JOB, _MARQUEZ_DATASET) if _MARQUEZ_JOB in job else ""
+    links.show(JOB, job_url(job, task_instance, is_map_index_in_name=is_map_index_in_name))
+    if dataset:
+        filled = dataset.replace("{dataset_namespace}", "n").replace("{dataset}", "d")
+        _checked(filled, ("dataset_namespace", "dataset"))
+        links.show(DATASET, dataset)
 
 
 def job_url(pattern: str, task_instance: Any, *, is_map_index_in_name: bool) -> str:
     """Return the page of a task's job in a backend.
 
-    :param pattern: of ``lineage_url``, with the placeholders that the setting names
+    :param pattern: with the placeholders that ``lineage_url`` names
     :raises SettingError: where that makes no URL
     """
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins.macros import lineage_job_name, lineage_run_id
 
     from spark_lineage.launch.launch import indexed
-    from spark_lineage.settings import SettingError
 
     ti = task_instance
     values = {
@@ -107,7 +148,13 @@ def job_url(pattern: str, task_instance: Any, *, is_map_index_in_name: bool) -> 
     }
     for name, value in values.items():
         pattern = pattern.replace(f"{{{name}}}", quote(str(value), safe=""))
-    if not _URL.fullmatch(pattern):
-        known = ", ".join(f"{{{name}}}" for name in values)
+    return _checked(pattern, values)
+
+
+def _checked(url: str, names: Iterable[str]) -> str:
+    from spark_lineage.settings import SettingError
+
+    if not _URL.fullmatch(url):
+        known = ", ".join(f"{{{name}}}" for name in names)
         raise SettingError(f"lineage_url makes no URL; give one of http or https, whose placeholders are {known}")
-    return pattern
+    return url

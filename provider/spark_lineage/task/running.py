@@ -28,7 +28,7 @@ from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
 from spark_lineage.submission.log_mirror import place_of_server
 from spark_lineage.submission.submission import Submission
-from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, job_url
+from spark_lineage.task.links import DRIVER_LOG, HISTORY, MANAGER, UI, show_pages
 from spark_lineage.task.tracking import Tracking
 from spark_lineage.watch.status_monitor import AIRFLOW, SUBMIT
 
@@ -86,8 +86,8 @@ class Running:
         if task.settings.lineage_url:
             with self.guard("The task has no link to its job", can_fail=False):
                 is_indexed = task.settings.map_index_in_job_name
-                url = job_url(task.settings.lineage_url, prepared.context["ti"], is_map_index_in_name=is_indexed)
-                self._links.show(JOB, url)
+                ti = prepared.context["ti"]
+                show_pages(self._links, task.settings.lineage_url, ti, is_map_index_in_name=is_indexed)
                 self._links.push()
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,

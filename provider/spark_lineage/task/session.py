@@ -72,7 +72,7 @@ class LineageSession:
         self._killing: BoundedRun | None = None
         self._has_succeeded = False
         self._links = TaskLinks(context.get("ti"), guard)
-        self._events = TaskEvents(context, self._kill, task.settings, guard)
+        self._events = TaskEvents(context, self._kill, task.settings, guard, self._links)
         self._started = datetime.now(UTC)
         self._prepared: Prepared | None = None
         self._running: Running | None = None
@@ -286,11 +286,6 @@ class LineageSession:
     def operator_lineage(self) -> OperatorLineage[Any, Any] | None:
         """What was collected, after the end; for the OpenLineage provider to ask for."""
         return self._events.operator_lineage
-
-    @property
-    def links(self) -> dict[str, str]:
-        """The URLs of the task's links, by XCom key."""
-        return self._links.urls
 
     @property
     def next_look(self) -> float | None:

@@ -31,7 +31,7 @@ from spark_lineage.emit.task_event import (
     task_event,
     transport_text,
 )
-from spark_lineage.launch.bounded_run import BRIEF_SECONDS, XCOMS, BoundedRun, Kill
+from spark_lineage.launch.bounded_run import BRIEF_SECONDS, BoundedRun, Kill
 from spark_lineage.launch.launch import indexed
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, error_text
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.launch.launch import Launch
     from spark_lineage.settings import Settings
+    from spark_lineage.task.links import TaskLinks
 
 # The OpenLineage provider sends child runs one after another.
 _CHILDREN_SECONDS = 10.0
@@ -60,13 +61,14 @@ class TaskEvents:
     ``operator_lineage`` is what that provider asks the operator for after the end. From any thread. Trouble is logged.
     """
 
-    def __init__(self, context: Context, kill: Kill, settings: Settings, guard: Guard) -> None:
+    def __init__(self, context: Context, kill: Kill, settings: Settings, guard: Guard, links: TaskLinks) -> None:
         self.operator_lineage: OperatorLineage[Any, Any] | None = None
         self._has_begun = self._has_ended = False
         self._context = context
         self._kill = kill
         self._settings = settings
         self._guard = guard
+        self._links = links
         self._lock = threading.Lock()
         instance = context["ti"]
         self._airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
@@ -235,7 +237,7 @@ class TaskEvents:
                 return
             if (tab := add_ons.part("tab")) is not None:
                 view = tab.of_event(event.body, why=redact(why))
-                XCOMS.use(lambda: self._context["ti"].xcom_push(key=tab.XCOM_KEY, value=view))
+                self._links.push_view(view)
 
     def _keep_end(self, event: Outgoing | None) -> None:
         # For the next run; of one that failed, only that the listener has harmed it.

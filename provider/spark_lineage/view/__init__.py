@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 # The key of the XCom that holds it, which `lineage.js` reads.
 XCOM_KEY = "spark_lineage"
 # An XCom is a row of Airflow's database.
 LIMIT_BYTES = 48_000
+# The task's links, beside the view.
+_LINKS_BYTES = 2_000
 _VERSION = 1
 _TEXT_LENGTH, _SHORT_LENGTH = 2000, 200
 # Of each list of details, where there is no room for all.
@@ -27,7 +30,15 @@ _DATASETS = ("outputs", "attempted", "inputs")
 
 def of_event(content: bytes, *, why: str = "") -> dict[str, Any]:
     """Return the XCom of an event, by its JSON."""
-    return compact(json.loads(content), LIMIT_BYTES, why=why)
+    return compact(json.loads(content), LIMIT_BYTES - _LINKS_BYTES, why=why)
+
+
+def links_of(value: Any) -> dict[str, str]:
+    """Return the links of a task in its XCom, as it is stored or read; nothing where something else left it."""
+    with suppress(ValueError, AttributeError):
+        links = (json.loads(value) if isinstance(value, str) else value).get("links", {})
+        return {str(name): str(url) for name, url in links.items()}
+    return {}
 
 
 def compact(event: Mapping[str, Any], limit_bytes: int, *, why: str = "") -> dict[str, Any]:
