@@ -25,6 +25,7 @@ DEMO = HERE.parent / ".demo"
 EVENTS = DEMO / "events.ndjson"
 LOG = DEMO / "airflow.log"
 EVENT_LOGS = DEMO / "event-logs"
+PICTURE = DEMO / "lineage.html"
 NAMESPACE = "demo"
 # What makes a directory a lake of the demo, which the next run may remove.
 MARK = ".spark-lineage-demo"
@@ -50,7 +51,9 @@ def main() -> int:
         _fail("The DAG succeeded, but no lineage came")
     print(flush=True)
     sources = [*map(str, lineage_files), "--event-log", str(EVENT_LOGS)]
-    subprocess.run(["spark-lineage", "show", "--exit-code", "0", *sources], env=env, check=True)
+    show = ["spark-lineage", "show", "--exit-code", "0", *sources]
+    subprocess.run(show, env=env, check=True)
+    subprocess.run([*show, "--html", str(PICTURE)], env=env, check=True, stderr=subprocess.DEVNULL)
     print(f"\nSpark events: {sum(map(_count_lines, lineage_files))}")
     if marquez:
         server = urlsplit(marquez)
@@ -62,6 +65,7 @@ def main() -> int:
     if "wait in the outbox" in LOG.read_text(errors="replace"):
         print(f"Not every event was taken: see 'wait in the outbox' in {LOG}", file=sys.stderr)
     print(f"events: {EVENTS}")
+    print(f"picture: {PICTURE}")
     return 0
 
 

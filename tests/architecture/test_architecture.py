@@ -52,7 +52,7 @@ ARROWS = {
     # What nobody but the table of add-ons names.
     "coverage": {"adapters", "cli", "deliver", "emit", "policy", "settings", "view"},
     "supervision": {"cli", "submission", "http_client", "launch", "plans", "secrets", "settings", "watch"},
-    "cli": _LEAVES | {"add_ons", "settings", "submission", "plans", "emit", "deliver"},
+    "cli": _LEAVES | {"add_ons", "settings", "submission", "plans", "emit", "deliver", "view"},
     "replay": {"archive", "cli", "deliver", "launch", "secrets"},
     # Its names are texts.
     "add_ons": set(),
@@ -87,7 +87,7 @@ EXITS = {
     },
     "listener": {"notify.assets", "notify.context", "notify.job_events"},
     "exception": {"task.session", "launch.log", "atlas.hook", "deliver.hooks", "supervision.history_server"},
-    "command": {"cli.output", "cli.terminal", "archive.job", "deliver.hooks"},
+    "command": {"cli.merge", "cli.output", "cli.terminal", "archive.job", "deliver.hooks"},
 }
 _REDACTING = {
     *(f"{PACKAGE}.secrets.redaction.{name}" for name in ("Redaction", "clean_errors", "redact", "redact_command")),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from airflow.api_fastapi.app import get_auth_manager
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep  # noqa: TC002  (FastAPI reads the annotation)
 from fastapi import FastAPI, Response
 
 from spark_lineage.coverage.tasks_coverage import coverage
 from spark_lineage.view.app import react_apps as tabs
+from spark_lineage.view.app import readable_dags
 
 _NAME = "Lineage coverage"
 _PREFIX = "/spark-lineage-coverage"
@@ -30,16 +28,8 @@ def module() -> Response:
 @_app.get("/tasks")
 def tasks(user: GetUserDep) -> dict[str, Any]:
     """Return the rows of the DAGs whose XComs the user may read, as the tab does."""
-    manager, rows = get_auth_manager(), coverage()
-
-    @cache
-    def is_readable(dag_id: str) -> bool:
-        return manager.is_authorized_dag(
-            method="GET", access_entity=DagAccessEntity.XCOM, details=DagDetails(id=dag_id), user=user
-        )
-
-    readable = manager.get_authorized_dag_ids(user=user, method="GET")
-    return {"tasks": [asdict(row) for row in rows if row.dag_id in readable and is_readable(row.dag_id)]}
+    is_readable = readable_dags(user)
+    return {"tasks": [asdict(row) for row in coverage() if is_readable(row.dag_id)]}
 
 
 def fastapi_apps() -> list[dict[str, Any]]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import glob
+import json
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from spark_lineage.cli.output import REPEATED, InputError, print_note
 from spark_lineage.cli.terminal import print_lineage
 from spark_lineage.emit.child_events import child_events
-from spark_lineage.emit.run_event import to_json
+from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, local_directory, replace
 from spark_lineage.merge.conclusion import EndFacts, conclude
@@ -22,9 +24,12 @@ from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.task import identity_of, kept_lineage, state_of
 from spark_lineage.naming.options import Naming, NamingError, naming_from
 from spark_lineage.plans.event_log import EventLogError
+from spark_lineage.secrets.redaction import redact_event
 from spark_lineage.settings import Granularity
 from spark_lineage.submission.collector import Collector
 from spark_lineage.submission.lineage_files import is_lineage_file, is_status_file
+from spark_lineage.view import compact
+from spark_lineage.view.page import page
 
 
 def add(commands: Any) -> None:
@@ -39,6 +44,8 @@ def add(commands: Any) -> None:
     merge.set_defaults(run=_merge)
     show = commands.add_parser("show", help="print the same as tables")
     show.add_argument("--json", action="store_true", help="print one JSON object")
+    text = "draw it as Airflow's tab does, into one HTML page; FILE may be a file of merged events, too"
+    show.add_argument("--html", metavar="OUT", help=text)
     show.set_defaults(run=_show, granularity="task")
     for command in (merge, show):
         command.add_argument(
@@ -71,10 +78,7 @@ def _merge(arguments: argparse.Namespace) -> int:
     if event.reduced is not None:
         print_note(reduction_text(event.reduced))
     if arguments.output:
-        try:
-            _write(Path(arguments.output), content)
-        except OSError as error:
-            raise InputError(f"cannot write {arguments.output}: {error.strerror}") from error
+        _write(Path(arguments.output), content)
     else:
         # UTF-8, whatever the terminal is.
         sys.stdout.buffer.write(content)
@@ -84,17 +88,48 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 def _write(path: Path, content: bytes) -> None:
     """Write whole or not at all; what is there and no file (``/dev/null``, a pipe) is written to, never replaced."""
-    if path.exists() and not path.is_file():
-        path.write_bytes(content)
-        return
-    replace(path, content, 0o666)
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            replace(path, content, 0o666)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _show(arguments: argparse.Namespace) -> int:
+    if arguments.html and (event := _kept_event(arguments)) is not None:
+        _draw(event, arguments.html)
+        return 0
     lineage, collector = _merged(arguments)
-    namespace, name = _job(arguments, identity_of(lineage, collector.state))
-    print_lineage(lineage, collector.counts, namespace=namespace, name=name, as_json=arguments.json)
+    parent = identity_of(lineage, collector.state)
+    namespace, name = _job(arguments, parent)
+    if arguments.html:
+        made = run_event(lineage, collector.counts, job_namespace=namespace, job_name=name, run_id=parent.run_id)
+        _draw(json.loads(to_json(made)), arguments.html)
+    else:
+        print_lineage(lineage, collector.counts, namespace=namespace, name=name, as_json=arguments.json)
     return 0
+
+
+def _kept_event(arguments: argparse.Namespace) -> Mapping[str, Any] | None:
+    """Return the last event of a task in a file of merged events, without secrets; None for any other file."""
+    if len(arguments.files) != 1 or arguments.event_log or not (path := Path(arguments.files[0])).is_file():
+        return None
+    found: dict[str, Mapping[str, Any]] = {}
+    with contextlib.suppress(ValueError, LookupError, TypeError), path.open("rb") as lines:
+        for event in map(json.loads, filter(bytes.strip, lines)):
+            if "sparkLineage_collection" in event["run"].get("facets", {}):
+                found[event["job"]["name"]] = event
+    names = [arguments.job_name] if arguments.job_name in found else list(found)
+    if len(names) > 1:
+        raise InputError(f"{path} has events of several tasks: choose one by --job-name: {', '.join(names)}")
+    return redact_event(found[names[0]]) if names else None
+
+
+def _draw(event: Mapping[str, Any], target: str) -> None:
+    """Write the page, which has each detail that the event has."""
+    _write(Path(target), page(compact(event, sys.maxsize)).encode())
 
 
 def _job(arguments: argparse.Namespace, parent: ParentRun) -> tuple[str, str]:

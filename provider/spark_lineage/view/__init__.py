@@ -41,6 +41,18 @@ def links_of(value: Any) -> dict[str, str]:
     return {}
 
 
+def written_at(value: Any, namespace: str, name: str) -> str:
+    """Return when the task with this XCom wrote a dataset; empty where it did not, and for an XCom of something else."""
+    # Most XComs have other datasets, and need not be decoded.
+    if isinstance(value, str) and name.isascii() and json.dumps(name)[1:-1] not in value:
+        return ""
+    with suppress(ValueError, AttributeError, LookupError, TypeError):
+        view = json.loads(value) if isinstance(value, str) else value
+        names = {(view["namespaces"][one["in"]], one["name"]) for one in view.get("outputs", ())}
+        return str(view["time"]) if (namespace, name) in names else ""
+    return ""
+
+
 def compact(event: Mapping[str, Any], limit_bytes: int, *, why: str = "") -> dict[str, Any]:
     """Return what the tab shows of a ``RunEvent``, with what is empty or unknown left out.
 

@@ -1,20 +1,33 @@
-"""Serves the module that draws the tab, and names it to Airflow's UI; in the API server alone."""
+"""Serves the module that draws the tab, and the last writer of a dataset; names both to Airflow's UI.
+
+It runs in the API server alone.
+"""
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
+from airflow.api_fastapi.core_api.security import GetUserDep  # noqa: TC002  (FastAPI reads the annotation)
+from airflow.models.xcom import XComModel
 from airflow.providers.common.compat.sdk import conf
+from airflow.utils.session import create_session
+from fastapi import FastAPI, Request, Response
+from sqlalchemy import select
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
+from spark_lineage.view import XCOM_KEY, written_at
 
 _NAME = "Lineage"
 _PREFIX = "/spark-lineage"
+# The newest XComs in which a writer is looked for, and how many of them are in memory at once.
+_SEARCHED, _FETCHED = 2_000, 50
+_IDS = ("dag_id", "run_id", "task_id", "map_index")
 # In each the module gets the ids of what the page is about.
 _DESTINATIONS = ("task_instance", "dag")
 _ICON = (
@@ -33,19 +46,47 @@ def _version() -> str:
     return f"{zlib.crc32(_module()):08x}"
 
 
-@cache
+_app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+
+
+@_app.get("/lineage.js")
+def module(request: Request) -> Response:
+    """Return the code of the tab to any caller: it holds no data."""
+    # Another version has another URL; of two API servers one may still be the older.
+    kept = "public, max-age=31536000" if request.url.query == _version() else "no-store"
+    return Response(_module(), media_type="text/javascript", headers={"Cache-Control": kept})
+
+
+@_app.get("/writer")
+def writer(namespace: str, name: str, user: GetUserDep) -> dict[str, Any]:
+    """Return the task instance that wrote a dataset last, among the DAGs whose XComs the user may read."""
+    is_readable = readable_dags(user)
+    columns = [getattr(XComModel, each) for each in (*_IDS, "value")]
+    query = select(*columns).filter_by(key=XCOM_KEY).order_by(XComModel.timestamp.desc()).limit(_SEARCHED)
+    with create_session() as session:
+        for *ids, value in session.execute(query.execution_options(yield_per=_FETCHED)):
+            if is_readable(ids[0]) and (time := written_at(value, namespace, name)):
+                return {"writer": {**dict(zip(_IDS, ids, strict=True)), "time": time}}
+    return {"writer": None}
+
+
+def readable_dags(user: Any) -> Callable[[str], bool]:
+    """Return whether a user may read the XComs of a DAG, as a function of its id."""
+    manager = get_auth_manager()
+    dag_ids = manager.get_authorized_dag_ids(user=user, method="GET")
+
+    @cache
+    def is_readable(dag_id: str) -> bool:
+        return dag_id in dag_ids and manager.is_authorized_dag(
+            method="GET", access_entity=DagAccessEntity.XCOM, details=DagDetails(id=dag_id), user=user
+        )
+
+    return is_readable
+
+
 def fastapi_apps() -> list[dict[str, Any]]:
-    """Return the app that serves the module to whoever asks: it is code, and holds no data."""
-    from starlette.applications import Starlette
-    from starlette.responses import Response
-    from starlette.routing import Route
-
-    def module(request: Request) -> Response:
-        # Another version has another URL; of two API servers one may still be the older.
-        kept = "public, max-age=31536000" if request.url.query == _version() else "no-store"
-        return Response(_module(), media_type="text/javascript", headers={"Cache-Control": kept})
-
-    return [{"app": Starlette(routes=[Route("/lineage.js", module)]), "url_prefix": _PREFIX, "name": _NAME}]
+    """Return the app of the tab."""
+    return [{"app": _app, "url_prefix": _PREFIX, "name": _NAME}]
 
 
 @cache

@@ -2,14 +2,16 @@
 //
 // Airflow imports it (`react_apps` of the plugin), takes the component from `globalThis`, and gives it the ids of the
 // page. React is the page's own, and so are the colours. The data are XComs that tasks leave (`view/__init__.py`), read
-// through Airflow's REST API with the rights of the user. Nothing else is asked for, and no other host.
+// through Airflow's REST API with the rights of the user; `app.py` finds the last writer of a dataset among them. No
+// other host is contacted. `spark-lineage show --html` puts the same code, with `page.js`, into a page of its own.
 
-const { Component, createElement: h, useEffect, useMemo, useState } = globalThis.React;
+const { Component, createElement: h, useEffect, useMemo, useRef, useState } = globalThis.React;
 
 const KEY = "spark_lineage";
 const VERSION = 1;
 const FOREIGN = `another version of the provider, or something else, wrote the XCom ${KEY}`;
 const ROUTE = "plugin/spark-lineage-task-instance";
+const DOCS = "https://github.com/spark-lineage/airflow-provider-spark-lineage/blob/main/docs/tab.md";
 const POLL_MS = 5000;
 const RUNS = 30;
 // Of the datasets of one side, and of the columns of one dataset, so many are drawn until all are asked for.
@@ -18,13 +20,18 @@ const SHOWN = 50;
 const DAG_SHOWN = 150;
 const FINAL = ["success", "failed", "skipped", "upstream_failed", "removed"];
 const TONES = { COMPLETE: "success", FAIL: "error", ABORT: "warning" };
-const WIDTH = 230, GAP = 60, HEAD = 50, ROW = 24, SPACE = 12;
+const SIGNS = { FAIL: "✕ ", ABORT: "■ " };
+const WIDTH = 240, GAP = 60, HEAD = 50, ROW = 24, SPACE = 12;
+const ZOOM = { least: 0.2, most: 2, step: 1.25 };
+// The plot of the rows, in pixels for each run; up to so many runs have their number and date.
+const STEP = 64, PLOT = 90, LABELLED = 12;
 
 // Chakra's tokens, which follow dark and light.
 const color = (name) => `var(--chakra-colors-${name})`;
 const STYLE = `.spark-lineage {
   height: 100%; overflow: auto; padding: 16px; font-size: 14px; color: ${color("fg")};
   h2, th, .title { font-weight: 600; }
+  .title { font-size: 13px; }
   h2 { margin: 20px 0 6px; }
   p { margin: 6px 0; max-width: 70em; overflow-wrap: anywhere; }
   a { text-decoration: underline; color: ${color("fg-info")}; }
@@ -32,6 +39,10 @@ const STYLE = `.spark-lineage {
   .success { color: ${color("green-fg")}; }
   .error { color: ${color("red-fg")}; }
   .warning { color: ${color("orange-fg")}; }
+  .state { font-weight: 600; white-space: nowrap; }
+  .state.success::before { content: "✓ "; }
+  .state.error::before { content: "✕ "; }
+  .state.warning::before { content: "■ "; }
   .note { padding: 6px 12px; border-left: 3px solid; background: ${color("bg-muted")}; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; max-height: 14em; overflow: auto; font-size: 12px; }
   .scroll { overflow-x: auto; }
@@ -41,24 +52,35 @@ const STYLE = `.spark-lineage {
   th, td:first-child { white-space: nowrap; }
   button { cursor: pointer; }
   button:focus-visible, a:focus-visible { outline: 2px solid ${color("fg-info")}; outline-offset: -2px; }
-  .plain, input { padding: 2px 10px; border-radius: 4px; border: 1px solid ${color("border-emphasized")}; }
-  .graph { position: relative; margin: 12px 0; }
+  .plain, input, select { padding: 2px 10px; border-radius: 4px; border: 1px solid ${color("border-emphasized")};
+    background: ${color("bg")}; color: inherit; }
+  select { max-width: 100%; }
+  .tools { display: flex; flex-wrap: wrap; gap: 6px; align-items: center; margin: 8px 0; }
+  .tools > span { display: flex; gap: 6px; align-items: center; margin-right: 10px; }
+  .graph { position: relative; margin: 12px 4px; }
   path { fill: none; stroke: ${color("fg-subtle")}; stroke-width: 1.5; }
   path.lit { stroke: ${color("fg-info")}; stroke-width: 2; }
   path.vain { stroke: ${color("red-fg")}; stroke-dasharray: 5 4; }
   path.indirect { stroke-dasharray: 3 3; }
   path.faint { opacity: 0.3; }
-  .plot { stroke: ${color("fg-info")}; color: ${color("fg-info")}; }
+  .plot { fill: ${color("fg-info")}; }
+  .plot.error { fill: ${color("red-fg")}; }
+  .plot.warning { fill: ${color("orange-fg")}; }
+  .axis { fill: ${color("fg-muted")}; font-size: 11px; text-anchor: middle; }
   .node { position: absolute; width: ${WIDTH}px; overflow: hidden; border-radius: 6px; background: ${color("bg")};
     border: 1px solid ${color("border-emphasized")}; }
   .node.task { background: ${color("bg-emphasized")}; }
+  .node.task.COMPLETE { border: 2px solid ${color("green-solid")}; }
+  .node.task.FAIL { border: 2px solid ${color("red-solid")}; }
+  .node.task.ABORT { border: 2px dashed ${color("orange-solid")}; }
   .node.input { border-left: 4px solid ${color("blue-solid")}; }
   .node.output { border-left: 4px solid ${color("green-solid")}; }
   .node.vain { border: 1px dashed ${color("red-solid")}; border-left-width: 4px; }
   .node.picked { outline: 2px solid ${color("fg-info")}; }
-  .node span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  .node.faint { opacity: 0.35; }
+  .node span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; unicode-bidi: plaintext; }
   .head, .column { width: 100%; padding: 4px 10px; text-align: left; text-decoration: none; color: inherit; }
-  .head { display: block; height: ${HEAD - 2}px; }
+  .head { display: flex; flex-direction: column; justify-content: center; height: ${HEAD - 2}px; }
   .column, .head small { font-size: 12px; }
   .column { display: flex; height: ${ROW}px; padding: 2px 10px; gap: 8px; border-top: 1px solid ${color("border")}; }
   .column span:first-child { flex: 1; }
@@ -70,11 +92,13 @@ const STYLE = `.spark-lineage {
 const path = (...ids) => ids.map(encodeURIComponent).join("/");
 const instance = (dag, run, task) => `${path(dag)}/dagRuns/${path(run)}/taskInstances/${path(task)}`;
 
-async function get(where) {
+const get = (where) => ask(`api/v2/dags/${where}`);
+
+async function ask(where) {
   // Airflow 3.1.0 keeps the token there, later ones in a cookie.
   const token = localStorage.getItem("token");
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  const reply = await fetch(new URL(`api/v2/dags/${where}`, document.baseURI), { headers });
+  const reply = await fetch(new URL(where, document.baseURI), { headers });
   if (reply.ok) return reply.json();
   throw Object.assign(new Error(`${reply.status} ${reply.statusText}`), { status: reply.status });
 }
@@ -87,6 +111,8 @@ async function lineage(dag, run, task, index) {
   } catch {
     throw new Error("a custom XCom backend keeps it elsewhere");
   }
+  // Before the first lineage there may be links.
+  if (view?.v === VERSION && !view.state) throw Object.assign(new Error("no lineage yet"), { status: 404, links: view.links });
   try {
     // What draws it takes its shape for granted.
     datasetsOf(view).forEach((one) => [short(one.name), amounts(one), columnsOf(one)].join());
@@ -108,16 +134,34 @@ async function latest(dag, task, query, choose = (list) => list) {
 const pageOf = ({ dag_id, run_id, task_id, map_index }) =>
   `dags/${path(dag_id)}/runs/${path(run_id)}/tasks/${path(task_id)}/${map_index < 0 ? "" : `mapped/${map_index}/`}${ROUTE}`;
 
-// ---- Words
+// ---- Texts
 
 const number = (value) => value.toLocaleString();
 const many = (count, one) => `${number(count)} ${one}${count === 1 ? "" : "s"}`;
 
+const isUrl = (url) => /^https?:\/\//.test(url);
+
+/** What a user has chosen for Airflow's page; a file on a disk may have no storage. */
+function chosen(name) {
+  try {
+    return localStorage.getItem(name) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** A time in the zone and the language that the user has chosen for Airflow's page. */
-function time(text) {
-  const zone = localStorage.getItem("timezone");
-  const options = { timeZone: zone ? JSON.parse(zone) : undefined, timeZoneName: "short" };
-  return new Date(text).toLocaleString(localStorage.getItem("i18nextLng") ?? undefined, options);
+function time(text, options = { dateStyle: "medium", timeStyle: "long" }) {
+  const zone = chosen("timezone");
+  return new Date(text).toLocaleString(chosen("i18nextLng"), { ...options, timeZone: zone && JSON.parse(zone) });
+}
+
+const day = (text) => time(text, { day: "numeric", month: "short" });
+
+/** A long name by its beginning and its end, which differ. */
+function brief(name) {
+  const signs = [...name];
+  return signs.length > 28 ? `${signs.slice(0, 10).join("")}…${signs.slice(-14).join("")}` : name;
 }
 
 const short = (name) => name.split("/").filter(Boolean).slice(-2).join("/") || name;
@@ -136,64 +180,144 @@ function Said({ children, className = "" }) {
   return h("p", { role: "status", className }, children);
 }
 
-// ---- The graph: nodes in layers from left to right, edges from the right side of one to the left side of another
+function State({ state }) {
+  return h("span", { className: `state ${TONES[state] ?? ""}` }, state);
+}
 
-function place(nodes) {
-  const layers = [];
-  for (const node of nodes) (layers[node.layer] ??= []).push(node);
+function External({ href, children }) {
+  return h("a", { href, target: "_blank", rel: "noreferrer" }, children);
+}
+
+function download(name, type, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+// ---- The graph: nodes in layers from left to right, edges from the right side of one to the left side of another.
+// In a narrow window the layers are one below the other, and all edges are at the right.
+
+function place(nodes, isNarrow) {
+  const byLayer = [];
+  for (const node of nodes) (byLayer[node.layer] ??= []).push(node);
+  const layers = byLayer.filter(Boolean);
   const high = (node) => HEAD + ROW * (node.lines?.length ?? 0);
-  const total = (layer = []) => layer.reduce((sum, node) => sum + high(node) + SPACE, -SPACE);
-  const height = Math.max(HEAD, ...layers.map(total));
+  const total = (layer) => layer.reduce((sum, node) => sum + high(node) + SPACE, -SPACE);
+  const heights = layers.map(total);
+  const height = isNarrow ? heights.reduce((sum, each) => sum + each + 2 * SPACE, -2 * SPACE) : Math.max(...heights);
   const places = new Map();
+  let y = 0;
   layers.forEach((layer, at) => {
     // What is much lower than the highest layer stays in sight at its top.
-    let y = Math.min((height - total(layer)) / 2, 260);
+    y = isNarrow ? y + (at && SPACE) : Math.min((height - heights[at]) / 2, 260);
     for (const node of layer) {
-      places.set(node.id, { left: at * (WIDTH + GAP), top: y });
+      places.set(node.id, { left: isNarrow ? 0 : at * (WIDTH + GAP), top: y });
       y += high(node) + SPACE;
     }
   });
-  return { places, height, width: layers.length * (WIDTH + GAP) - GAP };
+  return { places, height, width: (isNarrow ? 1 : layers.length) * (WIDTH + GAP) - (isNarrow ? 0 : GAP) };
 }
 
-/** `edges` lead from `[node, line]` to another; without a line they end at the head of the node. */
-function Graph({ label, nodes, edges }) {
-  const { places, height, width } = place(nodes);
+/** `edges` lead from `[node, line]` to another; without a line they end at the head of the node. `data` is for download. */
+function Graph({ label, nodes, edges, data, children }) {
+  const isNarrow = matchMedia("(max-width: 700px)").matches;
+  const { places, height, width } = place(nodes, isNarrow);
+  const [zoom, setZoom] = useState(1);
+  const frame = useRef(null);
+  const scale = (to) => setZoom(Math.min(ZOOM.most, Math.max(ZOOM.least, to)));
+  const fit = () => scale(Math.min(1, frame.current.clientWidth / (width + 8), (innerHeight * 0.9) / height));
+  const keys = { "+": () => scale(zoom * ZOOM.step), "-": () => scale(zoom / ZOOM.step), 0: fit };
+  const onKeyDown = (event) => {
+    if (event.target === event.currentTarget && !event.ctrlKey && !event.metaKey) keys[event.key]?.();
+  };
+  const file = label.replace(/[^\p{L}\p{N}.-]+/gu, "_");
+  const button = (text, title, onClick) =>
+    h("button", { type: "button", className: "plain", title, "aria-label": title, onClick }, text);
   const lines = new Map(nodes.map((node) => [node.id, node.lines ?? []]));
   const y = ([id, name]) => {
     const row = name === undefined ? -1 : lines.get(id).findIndex((line) => line.name === name);
     return places.get(id).top + (row < 0 ? HEAD / 2 : HEAD + ROW * (row + 0.5));
   };
   const curve = ({ from, to, kind }, key) => {
-    const x1 = places.get(from[0]).left + WIDTH, x2 = places.get(to[0]).left;
-    const d = `M${x1} ${y(from)}C${x1 + GAP / 2} ${y(from)} ${x2 - GAP / 2} ${y(to)} ${x2} ${y(to)}`;
+    const x1 = places.get(from[0]).left + WIDTH, x2 = places.get(to[0]).left + (isNarrow ? WIDTH : 0);
+    const bend = isNarrow ? x2 + GAP : x2 - GAP / 2;
+    const d = `M${x1} ${y(from)}C${x1 + (isNarrow ? GAP : GAP / 2)} ${y(from)} ${bend} ${y(to)} ${x2} ${y(to)}`;
     return h("path", { key, className: kind, d });
   };
   const drawn = edges.filter(({ from, to }) => places.has(from[0]) && places.has(to[0]));
-  return h("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": label },
-    h("div", { className: "graph", style: { width, height } },
-      h("svg", { width, height, "aria-hidden": true }, drawn.map(curve)),
-      nodes.map((node) => h(Node, { key: node.id, node, style: places.get(node.id) }))));
+  return h("div", null,
+    h("div", { className: "tools" }, children,
+      h("span", null,
+        button("−", "Zoom out", keys["-"]),
+        h("span", { "aria-live": "polite" }, `${Math.round(zoom * 100)} %`),
+        button("+", "Zoom in", keys["+"]),
+        button("Fit", "Fit the graph into the window", fit)),
+      h("span", null,
+        button("JSON", "Download as JSON", () => download(`${file}.json`, "application/json", JSON.stringify(data, null, 2))),
+        button("SVG", "Download as SVG", () => download(`${file}.svg`, "image/svg+xml", svgOf(frame.current.firstChild, zoom)))),
+      h(External, { href: DOCS }, "Help")),
+    h("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": label, ref: frame, onKeyDown },
+      h("div", { className: "graph", style: { width, height, zoom } },
+        h("svg", { width, height, "aria-hidden": true }, drawn.map(curve)),
+        nodes.map((node) => h(Node, { key: node.id, node, style: places.get(node.id) })))));
+}
+
+/** The graph as the page shows it, as SVG alone: its lines, boxes and texts, where and as they are. */
+function svgOf(graph, zoom) {
+  const lines = graph.querySelector("svg"), svg = lines.cloneNode(true), origin = lines.getBoundingClientRect();
+  const add = (parent, name, attributes, text = "") => {
+    const made = parent.appendChild(document.createElementNS(svg.namespaceURI, name));
+    Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+    made.textContent = text;
+    return made;
+  };
+  const boxOf = (element) => {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return { x: (x - origin.x) / zoom, y: (y - origin.y) / zoom, width: width / zoom, height: height / zoom };
+  };
+  const background = getComputedStyle(document.body).backgroundColor;
+  svg.prepend(add(svg, "rect", { width: "100%", height: "100%", fill: background }));
+  lines.querySelectorAll("path").forEach((path, at) => {
+    const { stroke, strokeWidth, strokeDasharray, opacity } = getComputedStyle(path);
+    svg.querySelectorAll("path")[at].setAttribute("style",
+      `fill: none; stroke: ${stroke}; stroke-width: ${strokeWidth}; stroke-dasharray: ${strokeDasharray}; opacity: ${opacity}`);
+  });
+  for (const node of graph.querySelectorAll(".node")) {
+    const { backgroundColor, borderTopColor, borderLeftColor, borderTopStyle, opacity } = getComputedStyle(node);
+    const box = boxOf(node), group = add(svg, "g", { opacity });
+    const dashes = borderTopStyle === "dashed" ? "5 4" : "none";
+    add(group, "rect", { ...box, rx: 6, fill: backgroundColor, stroke: borderTopColor, "stroke-dasharray": dashes });
+    add(group, "rect", { ...box, width: 4, rx: 2, fill: borderLeftColor });
+    for (const span of node.querySelectorAll("span")) {
+      const { color: fill, fontFamily, fontSize, fontWeight } = getComputedStyle(span), at = boxOf(span);
+      // The nested drawing cuts a long text at the edge of its box.
+      const text = { y: at.height * 0.75, fill, "font-family": fontFamily, "font-size": fontSize, "font-weight": fontWeight };
+      add(add(group, "svg", at), "text", text, span.textContent);
+    }
+  }
+  return new XMLSerializer().serializeToString(svg);
 }
 
 function Node({ node, style }) {
-  const { kind, title, note, hint, href, pick, isPicked = false, lines = [] } = node;
+  const { kind, title, note, hint, href, pick, isPicked = false, isFaint = false, lines = [] } = node;
   const shown = { title: hint, className: "head" };
-  const words = [h("span", { key: 0, className: "title" }, title), h("small", { key: 1 }, h("span", null, note))];
-  const head = href ? h("a", { ...shown, href }, words)
-    : pick ? h("button", { ...shown, type: "button", "aria-expanded": isPicked, onClick: pick }, words)
-      : h("div", shown, words);
+  const texts = [h("span", { key: 0, className: "title" }, brief(title)), h("small", { key: 1 }, h("span", null, note))];
+  const head = href ? h("a", { ...shown, href }, texts)
+    : pick ? h("button", { ...shown, type: "button", "aria-expanded": isPicked, onClick: pick }, texts)
+      : h("div", shown, texts);
   const line = ({ name, type, isLit, pick: onClick }) => {
     const className = `column ${isLit ? "lit" : ""}`;
     return h("button", { key: name, type: "button", className, "aria-pressed": isLit, onClick },
       h("span", null, name), h("span", { className: "muted" }, type));
   };
-  return h("div", { className: `node ${kind} ${isPicked ? "picked" : ""}`, style }, head, lines.map(line));
+  return h("div", { className: `node ${kind} ${isPicked ? "picked" : ""} ${isFaint ? "faint" : ""}`, style }, head, lines.map(line));
 }
 
 // ---- The page of a task instance
 
-/** The task instance, its lineage (`view`) or the error, and the URL in the backend; again and again until it ended. */
+/** The task instance, and its lineage (`view`) or the error; again and again until it ended. */
 function useTask({ dagId, runId, taskId, mapIndex }) {
   const index = Number(mapIndex ?? -1);
   const [found, setFound] = useState({});
@@ -203,12 +327,9 @@ function useTask({ dagId, runId, taskId, mapIndex }) {
     async function look() {
       // The task first: a lineage that is read when it has ended is its last one.
       const [task, problem] = await get(index < 0 ? where : `${where}/${index}`).then((one) => [one], (error) => [, error]);
-      const [next, url] = await Promise.all([
-        lineage(dagId, runId, taskId, index).then((view) => ({ view }), (error) => ({ error })),
-        get(`${where}/links?map_index=${index}`).then(({ extra_links: links }) => links.Lineage, () => undefined),
-      ]);
+      const next = await lineage(dagId, runId, taskId, index).then((view) => ({ view }), (error) => ({ error }));
       if (isGone) return;
-      setFound({ task, problem, url: /^https?:/.test(url) ? url : undefined, ...next });
+      setFound({ task, problem, ...next });
       // An API server that is away may be back.
       const isOver = task ? FINAL.includes(task.state) : [403, 404].includes(problem.status);
       if (!isOver) timer = setTimeout(look, POLL_MS);
@@ -238,24 +359,56 @@ function whyNothing({ task, problem, error }) {
 
 function Task(props) {
   const found = useTask(props);
-  const { task, view, error, url } = found;
-  if (!view) return h(Said, null, error ? whyNothing(found) : "Reading the lineage…");
-  const isCut = task && FINAL.includes(task.state) && view.state === "RUNNING";
-  const isRunning = view.state === "RUNNING" && !isCut;
+  const { task, view, error } = found;
+  const isCut = view?.state === "RUNNING" && task && FINAL.includes(task.state);
+  const isRunning = view?.state === "RUNNING" && !isCut;
+  const runs = useRuns(props, isRunning);
+  const links = h(Links, { links: view?.links ?? error?.links });
+  const choice = h(Choice, { runs, runId: props.runId });
+  if (!view) return h("div", null, h(Said, null, error ? whyNothing(found) : "Reading the lineage…"), choice, links);
+  return h("div", null,
+    h(Picture, { view, title: props.taskId, isLive: true }, choice, links,
+      isRunning && h("p", { className: "note" }, "The job is running. What it has read so far is shown; what it writes " +
+        "counts when it has ended. The page looks again every 5 seconds."),
+      isCut && h("p", { className: "note warning" }, `The task has ended as ${task.state} and left no last lineage: its ` +
+        "worker was lost, or its state was set by hand. This is what was known before.")),
+    h(Runs, { runs, runId: props.runId }));
+}
+
+/** The links that the task has pushed. */
+function Links({ links = {} }) {
+  const known = Object.entries(links).filter(([name, url]) => name !== "Dataset" && isUrl(url));
+  if (!known.length) return null;
+  return h("p", null, "Links: ",
+    known.map(([name, url], at) => h("span", { key: name }, at > 0 && " · ",
+      h(External, { href: url }, name === "Lineage" ? "Job in the backend" : name))),
+    h("span", { className: "muted" }, " (also under “Details” of the task)"));
+}
+
+/** Leads to the lineage of another run of the task. */
+function Choice({ runs = [], runId }) {
+  if (runs.length < 2 || !runs.some(({ entry }) => entry.run_id === runId)) return null;
+  const open = (event) => {
+    const { entry } = runs.find((run) => run.entry.run_id === event.target.value);
+    location.assign(new URL(pageOf(entry), document.baseURI));
+  };
+  const option = ({ entry, view }) =>
+    h("option", { key: entry.run_id, value: entry.run_id }, joined(time(entry.run_after), view.state, entry.run_id));
+  return h("p", null, h("label", null, "Run ", h("select", { value: runId, onChange: open }, runs.map(option))));
+}
+
+/** What is known of one try: the same in Airflow and in a page of its own, in which nothing can be looked up. */
+function Picture({ view, title, isLive = false, children }) {
   const isEmpty = !view.inputs && !view.outputs && !view.attempted;
   return h("div", null,
-    h(Said, null, h("strong", { className: TONES[view.state] }, view.state), ` · ${time(view.time)} · `,
-      h("span", { className: "muted" }, restsOn(view)), url && " · ",
-      url && h("a", { href: url, target: "_blank", rel: "noreferrer" }, "Job in the backend")),
-    isRunning && h("p", { className: "note" }, "The job is running. What it has read so far is shown; what it writes " +
-      "counts when it has ended. The page looks again every 5 seconds."),
-    isCut && h("p", { className: "note warning" }, `The task has ended as ${task.state} and left no last lineage: its ` +
-      "worker was lost, or its state was set by hand. This is what was known before."),
+    h(Said, null, h(State, { state: view.state }), ` · ${time(view.time)} · `,
+      h("span", { className: "muted" }, restsOn(view))),
+    children,
     view.error && h("pre", { className: "note error", tabIndex: 0, "aria-label": "Error" }, view.error),
     notes(view).map((text) => h("p", { key: text, className: "note" }, text)),
-    isEmpty ? h("p", null, view.why || NOTHING[view.state])
-      : h(TaskGraph, { view, title: props.taskId }),
-    h(Changes, { view }), h(Timeline, { view }), h(Runs, { ...props, isRunning }));
+    isEmpty && h("p", null, view.why || NOTHING[view.state]),
+    h(TaskGraph, { view, title, isLive }),
+    h(Changes, { view }), h(Timeline, { view }));
 }
 
 const NOTHING = {
@@ -307,17 +460,18 @@ function columnsOf({ columns = [], lineage: byColumn = {} }) {
   return [...columns, ...Object.keys(byColumn).filter((name) => !names.has(name)).map((name) => [name, ""])];
 }
 
-function TaskGraph({ view, title }) {
+function TaskGraph({ view, title, isLive }) {
   const datasets = useMemo(() => datasetsOf(view), [view]);
   const links = useMemo(() => linksOf(view), [view]);
   const [picked, setPicked] = useState({});
-  const [filter, setFilter] = useState("");
+  const [search, setSearch] = useState("");
   const [isAll, setAll] = useState(false);
   const open = datasets.find((one) => one.id === picked.id);
   const lit = !open || picked.column === undefined ? [] : links.filter(({ from, column, to, target = picked.column }) =>
     (from === open.id && column === picked.column) || (to === open.id && target === picked.column));
   const mates = new Set(lit.flatMap(({ from, to }) => [from, to]));
-  const fits = datasets.filter((one) => one.name.toLowerCase().includes(filter.toLowerCase()));
+  const isFound = (text) => text.toLowerCase().includes(search.toLowerCase());
+  const fits = datasets.filter((one) => isFound(`${one.namespace} ${one.name}`) || columnsOf(one).some(([name]) => isFound(name)));
   const counts = {};
   // What belongs to the picked column is always there.
   const shown = fits.filter((one) =>
@@ -342,7 +496,7 @@ function TaskGraph({ view, title }) {
     const kind = one.reason ? "vain" : lit.length || !isFed ? "faint" : one === open ? "lit" : "";
     return one.kind === "input" ? { from: [one.id], to: ["task"], kind } : { from: ["task"], to: [one.id], kind };
   };
-  const task = { id: "task", layer: 1, kind: "task", title, note: view.state, hint: view.job };
+  const task = { id: "task", layer: 1, kind: `task ${view.state}`, title, note: view.state, hint: view.job, isFaint: lit.length > 0 };
   const between = lit.map((link) => ({
     from: [link.from, link.column], to: [link.to, link.target], kind: isDirect(link) ? "lit" : "lit indirect",
   }));
@@ -352,29 +506,58 @@ function TaskGraph({ view, title }) {
   const hidden = fits.length - shown.length;
   return h("section", { "aria-label": "Graph" },
     h("h2", null, counted),
-    datasets.length > 20 && h("p", null,
-      h("label", null, "Filter ", h("input", { value: filter, onChange: (event) => setFilter(event.target.value) })), " ",
+    h(Graph, { nodes: [...shown.map(node), task], edges: [...shown.map(edge), ...between], label: `Lineage of ${title}`,
+      data: { ...view, links: undefined } },
+      h(Search, { search, setSearch, found: `${number(fits.length)} of ${many(datasets.length, "dataset")}` }),
       hidden > 0 && h("button", { type: "button", className: "plain", onClick: () => setAll(true) }, `Show ${number(hidden)} more`)),
-    h(Graph, { nodes: [...shown.map(node), task], edges: [...shown.map(edge), ...between], label: `Lineage of ${title}` }),
-    h("div", { "aria-live": "polite" },
-      open ? h(Dataset, { one: open, column: picked.column, lit, datasets, showAll: isAll ? undefined : () => setAll(true) })
+    datasets.length > 0 && h("div", { "aria-live": "polite" },
+      open ? h(Dataset, { key: open.id, one: open, column: picked.column, lit, datasets, isLive, pattern: view.links?.Dataset,
+        showAll: isAll ? undefined : () => setAll(true) })
         : h("p", { className: "muted" }, "Choose a dataset to see its columns, and a column to see where it comes from and goes to.")));
 }
 
-function Dataset({ one, column, lit, datasets, showAll }) {
+function Search({ search, setSearch, found }) {
+  return h("span", null,
+    h("input", { type: "search", value: search, placeholder: "Search", "aria-label": "Search datasets and columns",
+      onChange: (event) => setSearch(event.target.value) }),
+    h("span", { className: "muted", "aria-live": "polite" }, search && found));
+}
+
+function Dataset({ one, column, lit, datasets, isLive, pattern, showAll }) {
   const count = columnsOf(one).length;
   const names = Object.fromEntries(datasets.map((each) => [each.id, short(each.name)]));
   const columns = count ? many(count, "column") : !one.reason && "its columns are not known";
   const facts = [amounts(one), one.files !== undefined && many(one.files, "file"), columns, ...new Set([one.change, ...(one.writes ?? [])])];
+  const url = pattern?.replaceAll("{dataset_namespace}", () => path(one.namespace)).replaceAll("{dataset}", () => path(one.name));
   const link = ({ from, column: source, to, target, how }, key) =>
-    h("li", { key }, `${names[from]}.${source} → ${names[to]}${target === undefined ? " (all rows)" : `.${target}`} `,
+    h("li", { key }, h("bdi", null, `${names[from]}.${source}`), " → ",
+      h("bdi", null, names[to] + (target === undefined ? " (all rows)" : `.${target}`)), " ",
       h("span", { className: "muted" }, how));
   return h("section", { "aria-label": "Dataset" },
-    h("h2", null, one.name), h("p", { className: "muted" }, joined(one.namespace, ...facts)),
+    h("h2", { dir: "auto" }, one.name), h("p", { className: "muted" }, joined(one.namespace, ...facts)),
+    isUrl(url) && h("p", null, h(External, { href: url }, "Dataset in the backend")),
+    isLive && h(Writer, { namespace: one.namespace, name: one.name }),
     showAll && count > SHOWN &&
       h("button", { type: "button", className: "plain", onClick: showAll }, `Show all ${number(count)} columns`),
     column !== undefined && h("p", null, h("strong", null, column), !lit.length && ": no column lineage is known."),
     lit.length > 0 && h("ul", null, lit.map(link)));
+}
+
+/** The task that wrote a dataset last, among those that the user may read. */
+function Writer({ namespace, name }) {
+  const [{ writer, problem }, setFound] = useState({});
+  useEffect(() => {
+    let isGone = false;
+    ask(`spark-lineage/writer?${new URLSearchParams({ namespace, name })}`)
+      .then((found) => isGone || setFound(found), (error) => isGone || setFound({ problem: error.message }));
+    return () => { isGone = true; };
+  }, [namespace, name]);
+  if (problem) return h("p", { className: "muted" }, `The task that wrote it last cannot be looked up: ${problem}.`);
+  if (writer === undefined) return h("p", { className: "muted" }, "Looking for the task that wrote it last…");
+  if (!writer) return h("p", { className: "muted" }, "No lineage that you may read has a task that wrote it.");
+  const { dag_id, task_id, run_id } = writer;
+  return h("p", null, "Last written by ", h("a", { href: pageOf(writer) }, `${dag_id}.${task_id}`), ` of the DAG `,
+    h("a", { href: `dags/${path(dag_id)}/plugin/spark-lineage-dag` }, dag_id), ` · ${time(writer.time)} · ${run_id}`);
 }
 
 function Table({ title, heads, rows }) {
@@ -425,7 +608,8 @@ function schemaChanges(view, before) {
   });
 }
 
-function Runs({ dagId, runId, taskId, mapIndex, isRunning }) {
+/** The last runs that left their lineage, the newest first: `{ entry, view }`. */
+function useRuns({ dagId, runId, taskId, mapIndex }, isRunning) {
   const [runs, setRuns] = useState();
   useEffect(() => {
     let isGone = false;
@@ -434,33 +618,41 @@ function Runs({ dagId, runId, taskId, mapIndex, isRunning }) {
       .then((list) => isGone || setRuns(list.sort(byRun)), () => isGone || setRuns([]));
     return () => { isGone = true; };
   }, [dagId, runId, taskId, mapIndex, isRunning]);
+  return runs;
+}
+
+function Runs({ runs, runId }) {
   if (!runs) return h("p", { className: "muted" }, "Reading earlier runs…");
   if (runs.length < 2) return h("p", { className: "muted" }, "No earlier run of this task has left its lineage.");
   const rows = runs.map(({ entry, view }, at) => {
     const changes = schemaChanges(view, runs.slice(at + 1).find((earlier) => earlier.view.outputs)?.view);
     const run = entry.run_id === runId ? h("strong", null, runId) : h("a", { href: pageOf(entry) }, entry.run_id);
-    return [run, h("span", { className: TONES[view.state] }, view.state), written(view)?.toLocaleString(),
+    return [time(entry.run_after), run, h(State, { state: view.state }), written(view)?.toLocaleString(),
       changes.length > 0 && h("span", { className: "warning" }, `⚠ schema changed: ${changes.join("; ")}`)];
   });
-  return h("div", null, h(Plot, { runs: [...runs].reverse(), runId }),
-    h(Table, { title: "Runs", heads: ["Run", "State", "Rows written", "Schema"], rows }));
+  return h("div", null, h(Plot, { runs: [...runs].reverse() }),
+    h(Table, { title: "Runs", heads: ["Date", "Run", "State", "Rows written", "Schema"], rows }));
 }
 
-function Plot({ runs, runId }) {
-  const points = runs.map(({ entry, view }) => ({ id: entry.run_id, rows: written(view) })).filter(({ rows }) => rows !== undefined);
-  if (points.length < 2) return null;
-  const top = Math.max(1, ...points.map(({ rows }) => rows));
-  const spot = ({ rows }, at) => [6 + (at * 388) / (points.length - 1), 64 - (rows / top) * 56];
-  const circle = (point, at) => {
-    const [cx, cy] = spot(point, at);
-    return h("circle", { key: point.id, className: "plot", cx, cy, r: point.id === runId ? 5 : 2.5, fill: "currentColor" },
-      h("title", null, `${point.id}: ${number(point.rows)}`));
+/** A bar for each run, with its number above and its date below. */
+function Plot({ runs }) {
+  const bars = runs.map(({ entry, view }) => ({ entry, state: view.state, rows: written(view) })).filter(({ rows }) => rows !== undefined);
+  if (bars.length < 2) return null;
+  const top = Math.max(1, ...bars.map(({ rows }) => rows));
+  const step = bars.length > LABELLED ? STEP / 2 : STEP;
+  const bar = ({ entry, state, rows }, at) => {
+    const height = Math.max(1, (rows / top) * (PLOT - 40)), x = at * step;
+    const text = (y, label) => h("text", { className: "axis", x: x + step / 2, y }, label);
+    const isLabelled = step === STEP || at % 2 === bars.length % 2;
+    return h("g", { key: entry.run_id },
+      h("title", null, `${entry.run_id}: ${many(rows, "row")}`),
+      h("rect", { className: `plot ${state === "COMPLETE" ? "" : TONES[state]}`, x: x + step / 4, y: PLOT - 20 - height, width: step / 2, height }),
+      isLabelled && text(PLOT - 25 - height, `${SIGNS[state] ?? ""}${number(rows)}`), isLabelled && text(PLOT - 5, day(entry.run_after)));
   };
-  const label = `Rows written, oldest run first: ${points.map(({ rows }) => number(rows)).join(", ")}`;
-  return h("section", null, h("h2", null, `Rows written in the last ${number(points.length)} runs`),
-    h("svg", { width: 400, height: 70, role: "img", "aria-label": label },
-      h("polyline", { className: "plot", fill: "none", strokeWidth: 2, points: points.map(spot).join(" ") }),
-      points.map(circle)));
+  const label = `Rows written, oldest run first: ${bars.map(({ rows }) => number(rows)).join(", ")}`;
+  return h("section", null, h("h2", null, `Rows written in the last ${number(bars.length)} runs`),
+    h("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": "Plot" },
+      h("svg", { width: step * bars.length, height: PLOT, role: "img", "aria-label": label }, bars.map(bar))));
 }
 
 // ---- The page of a DAG
@@ -468,13 +660,13 @@ function Plot({ runs, runId }) {
 function layersOf(ids, edges) {
   const before = new Map(ids.map((id) => [id, []])), after = new Map(ids.map((id) => [id, []]));
   edges.forEach(([from, to]) => { before.get(to).push(from); after.get(from).push(to); });
-  const layers = new Map(), way = new Set();
+  const layers = new Map(), path = new Set();
   const layer = (id) => {
     // A task that reads what it writes makes a circle, which is cut where it closes.
-    if (layers.has(id) || way.has(id)) return layers.get(id) ?? -1;
-    way.add(id);
+    if (layers.has(id) || path.has(id)) return layers.get(id) ?? -1;
+    path.add(id);
     layers.set(id, 1 + Math.max(-1, ...before.get(id).map(layer)));
-    way.delete(id);
+    path.delete(id);
     return layers.get(id);
   };
   ids.forEach(layer);
@@ -489,7 +681,7 @@ function dagGraph(tasks) {
   for (const { entry, view } of tasks) {
     const id = `task ${entry.task_id} ${entry.map_index}`;
     const title = `${entry.task_id}${entry.map_index < 0 ? "" : ` [${entry.map_index}]`}`;
-    nodes.set(id, { id, kind: "task", title, note: view.state, hint: entry.run_id, href: pageOf(entry) });
+    nodes.set(id, { id, kind: `task ${view.state}`, title, note: view.state, hint: entry.run_id, href: pageOf(entry) });
     for (const one of datasetsOf(view)) {
       const key = `${one.namespace} ${one.name}`, isInput = one.kind === "input";
       degree.set(key, (degree.get(key) ?? 0) + 1);
@@ -510,6 +702,7 @@ function dagGraph(tasks) {
 function Dag({ dagId }) {
   const [{ tasks, error }, setFound] = useState({});
   const [picked, setPicked] = useState();
+  const [search, setSearch] = useState("");
   useEffect(() => {
     let isGone = false;
     // The newest come first.
@@ -523,6 +716,7 @@ function Dag({ dagId }) {
   if (!tasks) return h(Said, null, "Reading the lineage…");
   if (!tasks.length)
     return h(Said, null, "No task of this DAG has left lineage yet: run one that uses LineageSparkSubmitOperator, or the policy.");
+  const isFound = ({ title, hint }) => `${title} ${hint}`.toLowerCase().includes(search.toLowerCase());
   const pick = (node) => (node.href ? undefined : () => setPicked(node.id === picked ? undefined : node.id));
   const edge = ([from, to, kind]) => {
     const isNear = from === picked || to === picked;
@@ -531,8 +725,9 @@ function Dag({ dagId }) {
   return h("div", null,
     h(Said, null, `The last lineage of ${many(tasks.length, "task")}, joined by datasets.`),
     isCut && h("p", { className: "note" }, "There are many datasets: only those that join tasks are shown."),
-    h(Graph, { label: `Lineage of ${dagId}`, edges: edges.map(edge),
-      nodes: nodes.map((node) => ({ ...node, isPicked: node.id === picked, pick: pick(node) })) }));
+    h(Graph, { label: `Lineage of ${dagId}`, edges: edges.map(edge), data: tasks.map(({ view }) => ({ ...view, links: undefined })),
+      nodes: nodes.map((node) => ({ ...node, isPicked: node.id === picked, pick: pick(node), isFaint: !isFound(node) })) },
+      h(Search, { search, setSearch, found: `${number(nodes.filter(isFound).length)} of ${many(nodes.length, "node")}` })));
 }
 
 /** What cannot be drawn takes nothing else of Airflow's page with it. */
@@ -546,7 +741,8 @@ class Guard extends Component {
 }
 
 function Lineage(props) {
-  const page = h(Guard, { key: JSON.stringify(props) }, h(props.taskId ? Task : Dag, props));
+  const page = props.view ? h(Picture, { ...props, title: props.view.job })
+    : h(Guard, { key: JSON.stringify(props) }, h(props.taskId ? Task : Dag, props));
   return h("div", { className: "spark-lineage" }, h("style", null, STYLE), page);
 }
 
