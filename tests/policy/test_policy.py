@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from airflow_home import IS_AIRFLOW_2
 from policy import LINE, write_dags
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ KINDS = {
     "sql_mapped": "SparkSqlOperator",
 }
 REFUSE = {"refusing", "deferring"}
+LINKS = ["Spark UI", "Spark history", "Cluster manager", "Driver log", "Lineage"]
 PROGRAM = """
 import json, os, pickle, sys
 try:
@@ -130,7 +132,9 @@ def test_all_tasks_of_fifty_dags_have_lineage(parse: Parse) -> None:
             # Queries never defer.
             settled = None if stock == "SparkSqlOperator" else False
             assert (one["by"], one["settled"]) == ("spark_lineage.policy", settled)
-            assert one["links"] == ["Spark UI", "Spark history", "Cluster manager", "Driver log", "Lineage"]
+            # Airflow 3 looks for links by the names of classes, and does not know those of users.
+            has_links = IS_AIRFLOW_2 or kind not in ("Own", "Mixed")
+            assert one["links"] == (LINKS if has_links else [])
             program = "sql" if stock == "SparkSqlOperator" else "application"
             assert {program, "lineage_dir", "lineage_by"} <= set(one["fields"])
     mapped = found["tasks"]["own_mapped"]["orders_0"]

@@ -11,7 +11,7 @@ import pytest
 from tab_events import RECORDED, RUN_ID, recorded_event, wide_event
 
 from spark_lineage.emit.run_event import run_event, to_json
-from spark_lineage.view import XCOM_KEY, compact
+from spark_lineage.view import XCOM_KEY, compact, links_of, of_event, with_try, written_at
 
 if TYPE_CHECKING:
     from laboratory import Bench
@@ -143,6 +143,43 @@ def test_without_lineage_it_says_where_it_looked(bench: Bench) -> None:
     (view,) = xcom(bench.run())
     assert view["state"] == "COMPLETE"
     assert str(bench.lineage_dir) in view["why"]
+
+
+def test_retry_shows_the_tries_before_it(bench: Bench) -> None:
+    first = bench.run(lineage=[GTASK_414], exit_code=1, store={}, task={"try_number": 1})
+    assert "tries" not in xcom(first)[-1]
+    second = bench.run(lineage=[A_414], store=first.store, task={"try_number": 2})
+    view = xcom(second)[-1]
+    assert (view["try"], view["state"]) == (2, "COMPLETE")
+    (earlier,) = view["tries"]
+    assert (earlier["try"], earlier["state"]) == (1, "FAIL")
+    assert "exit code 1" in earlier["error"]
+
+
+def test_tries_have_a_bound_and_the_xcom_keeps_its_limit() -> None:
+    content = json.dumps(wide_event(500, 20_000)).encode()
+    tries: list[Any] = []
+    for number in range(1, 6):
+        tries = with_try(tries, content, number)
+    assert [one["try"] for one in tries] == [3, 4, 5]
+    assert size(of_event(content, number=6, tries=tries)) <= LIMIT
+
+
+@pytest.mark.parametrize("name", ["shop.db/clean_orders_0000", 'a "quoted" \\ name', "مبيعات"])
+def test_written_at_is_the_time_of_a_task_with_this_output(name: str) -> None:
+    event = wide_event(2, 4)
+    event["outputs"][0]["name"] = name
+    view = compact(event, LIMIT)
+    for value in (view, json.dumps(view), json.dumps(view, ensure_ascii=False)):
+        assert written_at(value, "s3://warehouse", name) == event["eventTime"]
+        assert written_at(value, "s3://other", name) == written_at(value, "s3://warehouse", "another") == ""
+        assert written_at(value, "s3://warehouse", event["inputs"][0]["name"]) == ""
+
+
+@pytest.mark.parametrize("value", [None, 5, "text", [], {}, {"namespaces": [], "outputs": [{"in": 4}]}])
+def test_foreign_xcom_has_neither_writer_nor_links(value: Any) -> None:
+    assert written_at(value, "s3://warehouse", "text") == ""
+    assert links_of(value) == {}
 
 
 def test_without_lineage_there_is_no_xcom(bench: Bench) -> None:

@@ -41,6 +41,8 @@ ROWS = {
 }
 LIMIT = 48_000
 STATUS = ".spark-lineage [role=status]"
+# What Airflow's database has of a run, by `rows`.
+XCOMS = "SELECT key, value FROM xcom WHERE run_id = '{}'"
 # Of an Airflow that lets a user read task instances, but no XComs.
 NO_RIGHT = """const ask = window.fetch;
 window.fetch = (url, ...more) => String(url).includes("xcomEntries")
@@ -158,6 +160,7 @@ def test_the_demo_in_dark_and_light(live: Live, browser: Browser, demo: str) -> 
         browser.color(scheme)
         said = look(browser, live.page("orders_medallion", demo, "build_gold"))
         assert "2 inputs, 6 outputs" in said
+        assert "Links: Job in the backend (also under “Details” of the task)" in said
         assert nodes(browser, "input").keys() == {"data/orders.csv", "data/customers.csv"}
         found = nodes(browser, "output")
         assert {name: note.partition(" · ")[0] for name, note in found.items()} == ROWS
@@ -178,8 +181,53 @@ def test_the_demo_in_dark_and_light(live: Live, browser: Browser, demo: str) -> 
     # The other way: what was made from a column.
     browser.click(".node.input .column", "quantity")
     browser.wait("what it made", lambda: "amount" in " ".join(browser.texts(".node.output .column.lit")))
+    url = "http://marquez:3000/lineage/dataset/file/" + quote(f"{live.folder}/data/orders.csv", safe="")
+    assert url in [link.get_attribute("href") for link in browser.all(".spark-lineage section a")]
     # Nothing but Airflow itself is asked.
     assert browser.hosts() == {"/".join(live.airflow.url.split("/")[:3])}
+
+
+def test_task_leaves_one_xcom_that_has_its_links_too(live: Live, demo: str) -> None:
+    ((key, value),) = live.airflow.rows(XCOMS.format(demo))
+    assert key == "spark_lineage"
+    assert "http://marquez:3000/lineage/job/shop/orders_medallion.build_gold" in value
+    path = f"dags/orders_medallion/dagRuns/{quote(demo)}/taskInstances/build_gold/links"
+    links = {name: url for name, url in live.ask("GET", path)["extra_links"].items() if url}
+    assert links == {"Lineage": "http://marquez:3000/lineage/job/shop/orders_medallion.build_gold"}
+
+
+def test_dataset_leads_to_the_task_that_wrote_it_last(live: Live, browser: Browser, demo: str) -> None:
+    run_id = live.trigger("wide")
+    live.wait("wide", run_id)
+    look(browser, live.page("orders_medallion", demo, "build_gold"))
+    browser.click(".node.output .head", "gold/top_customers")
+    section = ".spark-lineage section[aria-label=Dataset]"
+    browser.wait("its writer", lambda: "Last written by orders_medallion.build_gold" in browser.texts(section)[0])
+    assert demo in browser.texts(section)[0]
+    browser.click(".node.input .head", "data/orders.csv")
+    browser.wait("no writer", lambda: "No lineage that you may read" in browser.texts(section)[0])
+    view = compact(wide_event(2, 4), LIMIT)
+    view["outputs"][0] |= {"name": f"{live.folder}/data/orders.csv"}
+    live.leave("wide", run_id, "load", view | {"namespaces": ["file"]})
+    look(browser, live.page("orders_medallion", demo, "build_gold"))
+    browser.click(".node.input .head", "data/orders.csv")
+    browser.wait("its writer", lambda: "Last written by wide.load" in browser.texts(section)[0])
+    browser.click(f"{section} a", "wide.load")
+    browser.wait("the page of the task", lambda: f"/runs/{quote(run_id)}/tasks/load/" in browser.driver.current_url)
+
+
+def test_earlier_tries_are_chosen_by_a_selector(live: Live, browser: Browser) -> None:
+    run_id = live.trigger("wide")
+    live.wait("wide", run_id)
+    view = compact(wide_event(2, 4), LIMIT) | {"try": 2}
+    failed = compact(wide_event(4, 4), LIMIT) | {"try": 1, "state": "FAIL", "run_id": "1", "error": "the first error"}
+    live.leave("wide", run_id, "load", view | {"tries": [failed]})
+    assert look(browser, live.page("wide", run_id, "load")).startswith("COMPLETE")
+    select = "const e = document.querySelector('.spark-lineage select');"
+    browser.run(f"{select} e.value = '1'; e.dispatchEvent(new Event('change', {{bubbles: true}}))")
+    browser.wait("the first try", lambda: "the first error" in " ".join(browser.texts("pre.error")))
+    assert browser.texts(STATUS)[0].startswith("FAIL")
+    assert browser.faults(".spark-lineage") == []
 
 
 def test_a_keyboard_is_enough(live: Live, browser: Browser, demo: str) -> None:
@@ -236,7 +284,7 @@ def test_500_datasets_and_20_000_columns(live: Live, browser: Browser) -> None:
     # What is drawn bounds the time, whatever there is.
     assert browser.run("return document.querySelectorAll('.spark-lineage *').length") < 900
     assert len(browser.all(".node")) == 101
-    (field,) = browser.all(".spark-lineage input")
+    (field,) = browser.all(".spark-lineage input[type=search]")
     field.send_keys("clean_orders_0249")
     browser.wait("the last one", lambda: len(browser.all(".node.output")) == 1)
     # Where a limit leaves room for all columns, no more are drawn.
@@ -263,11 +311,22 @@ def test_earlier_runs_and_the_dag(live: Live, browser: Browser) -> None:
     look(browser, live.page("shop", runs[-1], "load"))
     (plot,) = browser.wait("the plot", lambda: browser.all(".spark-lineage svg[role=img]"))
     assert plot.get_attribute("aria-label").endswith("100, 150, 90")
+    labels = browser.run(
+        "return [...document.querySelectorAll('.spark-lineage svg[role=img] text')].map(e => e.textContent)"
+    )
+    assert labels[::2] == ["100", "150", "90"]
+    assert all(labels[1::2])
     found = [text for text in browser.texts(".spark-lineage tbody tr") if "manual__" in text]
     assert ["schema changed" in text for text in found] == [True, False, False]
     assert "+ column_00002 decimal(12,2)" in found[0]
+    browser.run("document.querySelector('.spark-lineage svg[role=img]').scrollIntoView()")
     pictured(browser, "runs")
     assert browser.faults(".spark-lineage") == []
+    options = browser.texts(".spark-lineage select option")
+    assert len(options) == 3
+    script = "const e = document.querySelector('.spark-lineage select'); e.value = '{}';"
+    browser.run(script.format(runs[0]) + "e.dispatchEvent(new Event('change', {bubbles: true}))")
+    browser.wait("the earlier run", lambda: f"/runs/{quote(runs[0])}/tasks/load/" in browser.driver.current_url)
     said = look(browser, f"{live.airflow.url}/dags/shop/plugin/spark-lineage-dag")
     assert "2 tasks" in said
     places = {one.text.splitlines()[0]: one.location["x"] for one in browser.all(".node")}

@@ -1,32 +1,45 @@
 """The links of Spark tasks in the plugin: servers of Airflow 3 find them by the class of an operator, and run them.
 
-A link of the class itself would be an XCom for each, which Airflow pushes even when it is empty.
+For each link of the class itself Airflow would push an XCom, even an empty one.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 
-from spark_lineage.policy import _ASKED_FOR, _KINDS, _OURS
+from spark_lineage.policy import _ASKED_FOR, _KINDS, _OURS, _STOCK
+from spark_lineage.policy import __name__ as _policy
 from spark_lineage.task.links import LINKS, SparkLink
 
-
-def _named(module: str, name: str) -> SimpleNamespace:
-    return SimpleNamespace(__module__=module, __name__=name)
+# What the Spark provider derives from its own operators.
+_DERIVED = (
+    (f"{_STOCK}.spark_jdbc", "SparkJDBCOperator"),
+    ("airflow.providers.apache.spark.decorators.pyspark", "_PySparkDecoratedOperator"),
+)
 
 
 @attrs.frozen
 class PluginLink(SparkLink):
-    """A link of our operators, and of those stock operators that the policy replaces; a user's subclass has none."""
+    """A link of our operators, and with the policy of those that it replaces; a user's subclass has none."""
 
-    # Airflow compares names; the classes themselves need their providers.
-    operators: ClassVar[Any] = (
-        *(_named(f"{_OURS}.lineage_{of.rpartition('.')[2]}", f"Lineage{name}") for of, name, _ in _KINDS + _ASKED_FOR),
-        *(_named(of, name) for of, name, _ in _KINDS),
-    )
+    @property
+    def operators(self) -> list[Any]:  # type: ignore[override]
+        """Names in place of classes, whose providers may be missing: Airflow compares nothing else."""
+        return [SimpleNamespace(__module__=module, __name__=name) for module, name in _operators()]
+
+
+def _operators() -> Iterator[tuple[str, str]]:
+    for module, name, _ in _KINDS + _ASKED_FOR:
+        yield f"{_OURS}.lineage_{module.rpartition('.')[2]}", f"Lineage{name}"
+    local = vars(sys.modules.get("airflow_local_settings", object)).values()
+    if any(_policy in (getattr(one, "__module__", ""), getattr(one, "__name__", "")) for one in local):
+        yield from (kind[:2] for kind in _KINDS)
+        yield from _DERIVED
 
 
 def operator_extra_links() -> list[PluginLink]:

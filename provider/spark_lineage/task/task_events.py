@@ -31,7 +31,7 @@ from spark_lineage.emit.task_event import (
     task_event,
     transport_text,
 )
-from spark_lineage.launch.bounded_run import BRIEF_SECONDS, BoundedRun, Kill
+from spark_lineage.launch.bounded_run import BRIEF_SECONDS, XCOMS, BoundedRun, Kill
 from spark_lineage.launch.launch import indexed
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, error_text
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 # The OpenLineage provider sends child runs one after another.
 _CHILDREN_SECONDS = 10.0
+_TRIES_KEY = "spark_lineage_tries"
 
 
 class TaskEvents:
@@ -229,15 +230,19 @@ class TaskEvents:
         return encoded
 
     def _show(self, state: EventType, event: Outgoing | None, why: str = "") -> None:
-        """Leave an event for the tab "Lineage", which Airflow has from 3.1 on: an XCom, which users may read."""
+        """Leave an event and earlier tries for the tab "Lineage" of Airflow 3.1 and newer: an XCom that users read."""
         with self._guard("The tab of the task does not show its lineage", can_fail=False):
             from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
 
             if event is None or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
                 return
             if (tab := add_ons.part("tab")) is not None:
-                view = tab.of_event(event.body, why=redact(why))
-                self._links.push_view(view)
+                number, store = self._context["ti"].try_number, self._context.get("task_state_store")
+                tries = [] if store is None else XCOMS.use(lambda: store.get(_TRIES_KEY)) or []
+                self._links.push_view(tab.of_event(event.body, why=redact(why), number=number, tries=tries))
+                if store is not None and state in ("FAIL", "ABORT"):
+                    kept = tab.with_try(tries, event.body, number)
+                    XCOMS.use(lambda: store.set(_TRIES_KEY, kept))
 
     def _keep_end(self, event: Outgoing | None) -> None:
         # For the next run; of one that failed, only that the listener has harmed it.

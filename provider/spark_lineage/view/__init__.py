@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +17,8 @@ XCOM_KEY = "spark_lineage"
 LIMIT_BYTES = 48_000
 # The task's links, beside the view.
 _LINKS_BYTES = 2_000
+# Of each earlier try.
+_TRY_BYTES, _TRIES = 8_000, 3
 _VERSION = 1
 _TEXT_LENGTH, _SHORT_LENGTH = 2000, 200
 # Of each list of details, where there is no room for all.
@@ -28,9 +30,19 @@ _COLUMNS = {"lineage": "column lineage", "whole": "column lineage", "columns": "
 _DATASETS = ("outputs", "attempted", "inputs")
 
 
-def of_event(content: bytes, *, why: str = "") -> dict[str, Any]:
-    """Return the XCom of an event, by its JSON."""
-    return compact(json.loads(content), LIMIT_BYTES - _LINKS_BYTES, why=why)
+def of_event(content: bytes, *, why: str = "", number: int = 0, tries: Sequence[Any] = ()) -> dict[str, Any]:
+    """Return the XCom of an event, by its JSON.
+
+    :param number: of the try
+    :param tries: what ``with_try`` has returned for earlier tries
+    """
+    view = compact(json.loads(content), LIMIT_BYTES - _LINKS_BYTES - _size(tries), why=why)
+    return view | _known({"try": number, "tries": list(tries)})
+
+
+def with_try(tries: Sequence[Any], content: bytes, number: int) -> list[Any]:
+    """Return the last tries with one more, for the XCom of the next: Airflow removes that of a try when it ends."""
+    return [*tries, compact(json.loads(content), _TRY_BYTES) | {"try": number}][-_TRIES:]
 
 
 def links_of(value: Any) -> dict[str, str]:
@@ -42,7 +54,7 @@ def links_of(value: Any) -> dict[str, str]:
 
 
 def written_at(value: Any, namespace: str, name: str) -> str:
-    """Return when the task with this XCom wrote a dataset; empty where it did not, and for an XCom of something else."""
+    """Return when the task with this XCom wrote a dataset; empty where it did not, and for a foreign XCom."""
     # Most XComs have other datasets, and need not be decoded.
     if isinstance(value, str) and name.isascii() and json.dumps(name)[1:-1] not in value:
         return ""

@@ -363,11 +363,14 @@ function Task(props) {
   const isCut = view?.state === "RUNNING" && task && FINAL.includes(task.state);
   const isRunning = view?.state === "RUNNING" && !isCut;
   const runs = useRuns(props, isRunning);
+  const [number, setNumber] = useState();
+  const tries = [...(view?.tries ?? []), view];
   const links = h(Links, { links: view?.links ?? error?.links });
-  const choice = h(Choice, { runs, runId: props.runId });
+  const choice = h("p", { className: "tools" }, h(Choice, { runs, runId: props.runId }), h(Tries, { tries, number, setNumber }));
   if (!view) return h("div", null, h(Said, null, error ? whyNothing(found) : "Reading the lineage…"), choice, links);
   return h("div", null,
-    h(Picture, { view, title: props.taskId, isLive: true }, choice, links,
+    h(Picture, { view: tries.find((one) => one.try === number) ?? view, title: props.taskId, isLive: true, pattern: view.links?.Dataset },
+      choice, links,
       isRunning && h("p", { className: "note" }, "The job is running. What it has read so far is shown; what it writes " +
         "counts when it has ended. The page looks again every 5 seconds."),
       isCut && h("p", { className: "note warning" }, `The task has ended as ${task.state} and left no last lineage: its ` +
@@ -394,11 +397,19 @@ function Choice({ runs = [], runId }) {
   };
   const option = ({ entry, view }) =>
     h("option", { key: entry.run_id, value: entry.run_id }, joined(time(entry.run_after), view.state, entry.run_id));
-  return h("p", null, h("label", null, "Run ", h("select", { value: runId, onChange: open }, runs.map(option))));
+  return h("label", null, "Run ", h("select", { value: runId, onChange: open }, runs.map(option)));
+}
+
+/** Chooses a try of the run; `tries` has the latest last. */
+function Tries({ tries, number, setNumber }) {
+  if (tries.length < 2) return null;
+  const option = (view) => h("option", { key: view.try, value: view.try }, joined(view.try, view.state, time(view.time)));
+  return h("label", null, "Try ",
+    h("select", { value: number ?? tries.at(-1).try, onChange: (event) => setNumber(Number(event.target.value)) }, tries.map(option)));
 }
 
 /** What is known of one try: the same in Airflow and in a page of its own, in which nothing can be looked up. */
-function Picture({ view, title, isLive = false, children }) {
+function Picture({ view, title, pattern, isLive = false, children }) {
   const isEmpty = !view.inputs && !view.outputs && !view.attempted;
   return h("div", null,
     h(Said, null, h(State, { state: view.state }), ` · ${time(view.time)} · `,
@@ -407,7 +418,7 @@ function Picture({ view, title, isLive = false, children }) {
     view.error && h("pre", { className: "note error", tabIndex: 0, "aria-label": "Error" }, view.error),
     notes(view).map((text) => h("p", { key: text, className: "note" }, text)),
     isEmpty && h("p", null, view.why || NOTHING[view.state]),
-    h(TaskGraph, { view, title, isLive }),
+    h(TaskGraph, { key: view.run_id, view, title, pattern, isLive }),
     h(Changes, { view }), h(Timeline, { view }));
 }
 
@@ -460,7 +471,7 @@ function columnsOf({ columns = [], lineage: byColumn = {} }) {
   return [...columns, ...Object.keys(byColumn).filter((name) => !names.has(name)).map((name) => [name, ""])];
 }
 
-function TaskGraph({ view, title, isLive }) {
+function TaskGraph({ view, title, pattern, isLive }) {
   const datasets = useMemo(() => datasetsOf(view), [view]);
   const links = useMemo(() => linksOf(view), [view]);
   const [picked, setPicked] = useState({});
@@ -507,11 +518,11 @@ function TaskGraph({ view, title, isLive }) {
   return h("section", { "aria-label": "Graph" },
     h("h2", null, counted),
     h(Graph, { nodes: [...shown.map(node), task], edges: [...shown.map(edge), ...between], label: `Lineage of ${title}`,
-      data: { ...view, links: undefined } },
+      data: { ...view, links: undefined, tries: undefined } },
       h(Search, { search, setSearch, found: `${number(fits.length)} of ${many(datasets.length, "dataset")}` }),
       hidden > 0 && h("button", { type: "button", className: "plain", onClick: () => setAll(true) }, `Show ${number(hidden)} more`)),
     datasets.length > 0 && h("div", { "aria-live": "polite" },
-      open ? h(Dataset, { key: open.id, one: open, column: picked.column, lit, datasets, isLive, pattern: view.links?.Dataset,
+      open ? h(Dataset, { key: open.id, one: open, column: picked.column, lit, datasets, isLive, pattern,
         showAll: isAll ? undefined : () => setAll(true) })
         : h("p", { className: "muted" }, "Choose a dataset to see its columns, and a column to see where it comes from and goes to.")));
 }
@@ -725,7 +736,7 @@ function Dag({ dagId }) {
   return h("div", null,
     h(Said, null, `The last lineage of ${many(tasks.length, "task")}, joined by datasets.`),
     isCut && h("p", { className: "note" }, "There are many datasets: only those that join tasks are shown."),
-    h(Graph, { label: `Lineage of ${dagId}`, edges: edges.map(edge), data: tasks.map(({ view }) => ({ ...view, links: undefined })),
+    h(Graph, { label: `Lineage of ${dagId}`, edges: edges.map(edge), data: tasks.map(({ view }) => ({ ...view, links: undefined, tries: undefined })),
       nodes: nodes.map((node) => ({ ...node, isPicked: node.id === picked, pick: pick(node), isFaint: !isFound(node) })) },
       h(Search, { search, setSearch, found: `${number(nodes.filter(isFound).length)} of ${many(nodes.length, "node")}` })));
 }
