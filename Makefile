@@ -23,7 +23,7 @@ unexport SPARK_HOME PYTHONPATH
 # Hundreds of processes of the tests import the same modules: compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo unit test test-oldest clouds check truth nightly bench docs backends clusters clean java
+.PHONY: help demo unit test test-oldest clouds check truth nightly bench docs pictures backends clusters clean java
 
 help: ## Explain the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ bench: $(READY) java ## Measure imports, the policy, the merge, the outbox, a dr
 docs: $(READY) ## Build the documentation as a site in site/, and check its links
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open site/index.html"
+
+pictures: $(READY) java ## Make the screenshots of the tab in docs/images anew, with a real Airflow, Spark and Chromium
+	SPARK_LINEAGE_SCREENSHOTS=docs/images $(BIN)/python -m pytest -n 0 tests/view/test_tab.py -m "" -k "demo_in or failed_task or earlier_runs"
 
 backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and Data.Rentgen, and say how to reach them
 	@PYTHONPATH=tests/backends exec $(BIN)/python -m lineage_backends

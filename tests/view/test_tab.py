@@ -120,13 +120,16 @@ def live(
         "SPARK_LINEAGE_EXAMPLE_DATA": str(folder / "data"),
         "XDG_CACHE_HOME": str(fast_spark.caches),
         "AIRFLOW__SPARK_LINEAGE__POLL_INTERVAL_SECONDS": "1",
+        "AIRFLOW__CORE__AUTH_MANAGER": "hidden_dag.HiddenDag",
         "AIRFLOW__OPENLINEAGE__NAMESPACE": "shop",
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(spark),
     }
     env |= waiting_connection(folder, {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])})
+    roots = [HERE / "programs", *(HERE.parents[1] / root for root in ("provider", "operators", "listeners"))]
+    env["PYTHONPATH"] = os.pathsep.join(map(str, roots))
     with airflow_home(home, env, airflow_database, "/airflow") as airflow:
-        airflow.wait_for_dags("orders_medallion", "failing", "running", "wide", "shop")
+        airflow.wait_for_dags("orders_medallion", "failing", "running", "wide", "shop", "hidden")
         airflow.schedule()
         yield Live(airflow, folder)
 
@@ -214,6 +217,20 @@ def test_dataset_leads_to_the_task_that_wrote_it_last(live: Live, browser: Brows
     browser.wait("its writer", lambda: "Last written by wide.load" in browser.texts(section)[0])
     browser.click(f"{section} a", "wide.load")
     browser.wait("the page of the task", lambda: f"/runs/{quote(run_id)}/tasks/load/" in browser.driver.current_url)
+
+
+def test_writer_is_none_of_a_dag_that_the_user_may_not_read(live: Live) -> None:
+    view = compact(wide_event(2, 4), LIMIT)
+    view["outputs"][0] |= {"name": "only/here"}
+    for dag_id in ("wide", "hidden"):
+        run_id = live.trigger(dag_id)
+        live.wait(dag_id, run_id)
+        live.leave(dag_id, run_id, "report", view)
+    url = f"{live.airflow.url}/spark-lineage/writer?namespace=s3://warehouse&name=only/here"
+    assert requests.get(url, timeout=60).status_code == requests.codes.unauthorized
+    token = requests.get(f"{live.airflow.url}/auth/token", timeout=60).json()["access_token"]
+    found = requests.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=60).json()
+    assert (found["writer"]["dag_id"], found["writer"]["task_id"]) == ("wide", "report")
 
 
 def test_earlier_tries_are_chosen_by_a_selector(live: Live, browser: Browser) -> None:
@@ -337,8 +354,12 @@ def test_earlier_runs_and_the_dag(live: Live, browser: Browser) -> None:
         "report",
         "sums",
     ]
+    browser.click(".tools button", "Fit")
     pictured(browser, "dag", "body")
     assert browser.faults(".spark-lineage") == []
+    browser.click(".node .head", "shop.db/clean_orders")
+    section = ".spark-lineage section[aria-label=Dataset]"
+    browser.wait("its writer", lambda: "Last written by shop.load" in " ".join(browser.texts(section)))
     browser.click(".node.task .head", "report")
     browser.wait("the page of the task", lambda: f"/runs/{quote(runs[-1])}/tasks/report/" in browser.driver.current_url)
 

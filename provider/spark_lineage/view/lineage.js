@@ -69,7 +69,7 @@ const STYLE = `.spark-lineage {
   .axis { fill: ${color("fg-muted")}; font-size: 11px; text-anchor: middle; }
   .node { position: absolute; width: ${WIDTH}px; overflow: hidden; border-radius: 6px; background: ${color("bg")};
     border: 1px solid ${color("border-emphasized")}; }
-  .node.task { background: ${color("bg-emphasized")}; }
+  .node.task { background: ${color("bg-emphasized")}; .head { height: ${HEAD - 4}px; } }
   .node.task.COMPLETE { border: 2px solid ${color("green-solid")}; }
   .node.task.FAIL { border: 2px solid ${color("red-solid")}; }
   .node.task.ABORT { border: 2px dashed ${color("orange-solid")}; }
@@ -699,7 +699,7 @@ function dagGraph(tasks) {
       edges.push(isInput ? [key, id, ""] : [id, key, one.reason ? "vain" : ""]);
       if (isInput && nodes.has(key)) continue;
       const note = one.reason ? `attempted in vain: ${one.reason}` : amounts(one);
-      nodes.set(key, { id: key, kind: one.kind, title: short(one.name), note, hint: key });
+      nodes.set(key, { id: key, kind: one.kind, title: short(one.name), note, hint: key, one, pattern: view.links?.Dataset });
     }
   }
   const isCut = nodes.size > DAG_SHOWN;
@@ -733,12 +733,14 @@ function Dag({ dagId }) {
     const isNear = from === picked || to === picked;
     return { from: [from], to: [to], kind: picked === undefined ? kind : isNear ? "lit" : "faint" };
   };
+  const open = nodes.find((node) => node.id === picked);
   return h("div", null,
     h(Said, null, `The last lineage of ${many(tasks.length, "task")}, joined by datasets.`),
     isCut && h("p", { className: "note" }, "There are many datasets: only those that join tasks are shown."),
     h(Graph, { label: `Lineage of ${dagId}`, edges: edges.map(edge), data: tasks.map(({ view }) => ({ ...view, links: undefined, tries: undefined })),
       nodes: nodes.map((node) => ({ ...node, isPicked: node.id === picked, pick: pick(node), isFaint: !isFound(node) })) },
-      h(Search, { search, setSearch, found: `${number(nodes.filter(isFound).length)} of ${many(nodes.length, "node")}` })));
+      h(Search, { search, setSearch, found: `${number(nodes.filter(isFound).length)} of ${many(nodes.length, "node")}` })),
+    open && h(Dataset, { key: open.id, one: open.one, lit: [], datasets: [], isLive: true, pattern: open.pattern }));
 }
 
 /** What cannot be drawn takes nothing else of Airflow's page with it. */

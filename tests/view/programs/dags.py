@@ -35,7 +35,7 @@ with DAG("running", start_date=START, schedule=None):
     )
 
 # Scheduled without a worker; the tests leave XComs for them.
-for dag in ("wide", "shop"):
+for dag in ("wide", "shop", "hidden"):
     with DAG(dag, start_date=START, schedule=None):
         for name in ("load", "report", "none"):
             EmptyOperator(task_id=name)
