@@ -147,6 +147,10 @@ seen["running"] = found()
 set_task("failed", 1)
 seen["failed"] = found(1)
 by_hand = list(lost_tries(TASK, 1, "failed", "set by hand password=hunter2"))
+ui, earlier = {"Spark UI": "http://driver:4040"}, [{"v": 1, "try": 0, "state": "FAIL"}]
+with create_session() as session:
+    view = {"v": 1, "state": "RUNNING", "links": ui, "tries": earlier}
+    XComModel.set("spark_lineage", view, **msgspec.structs.asdict(TASK), session=session)
 in_processes(by_hand, 2)
 seen["told"] = found(1)
 seen["tab"] = {"latest": tab()}

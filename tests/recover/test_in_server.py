@@ -85,6 +85,8 @@ def test_tab_shows_the_end_of_the_latest_try_alone(told: dict[str, Any]) -> None
     assert latest["error"].startswith("set by hand ")
     assert [one["name"] for one in latest["outputs"]] == ["/data/lab/out/g_ok_killmid"]
     assert told["tab"]["overtaken"] == latest
+    assert latest["links"] == {"Spark UI": "http://driver:4040"}
+    assert [one["try"] for one in (*latest["tries"], latest)] == [0, 1]
 
 
 def test_nothing_is_lost_when_it_was_told(told: dict[str, Any]) -> None:

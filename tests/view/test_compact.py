@@ -11,7 +11,7 @@ import pytest
 from tab_events import RECORDED, RUN_ID, recorded_event, wide_event
 
 from spark_lineage.emit.run_event import run_event, to_json
-from spark_lineage.view import XCOM_KEY, compact, links_of, of_event, with_try, written_at
+from spark_lineage.view import XCOM_KEY, compact, links_of, of_event, tries_of, with_try, written_at
 
 if TYPE_CHECKING:
     from laboratory import Bench
@@ -180,6 +180,7 @@ def test_written_at_is_the_time_of_a_task_with_this_output(name: str) -> None:
 def test_foreign_xcom_has_neither_writer_nor_links(value: Any) -> None:
     assert written_at(value, "s3://warehouse", "text") == ""
     assert links_of(value) == {}
+    assert tries_of(value) == []
 
 
 def test_without_lineage_there_is_no_xcom(bench: Bench) -> None:

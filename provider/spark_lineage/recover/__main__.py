@@ -115,7 +115,8 @@ def _show(task: TaskKey, try_number: int, content: bytes) -> None:
         query = select(TaskInstance.try_number).filter_by(**key).with_for_update()
         if session.scalar(query) == try_number:
             before = session.scalar(select(XComModel.value).filter_by(**key, key=tab.XCOM_KEY))
-            view = tab.of_event(content, number=try_number) | {"links": tab.links_of(before)}
+            view = tab.of_event(content, number=try_number, tries=tab.tries_of(before))
+            view["links"] = tab.links_of(before)
             XComModel.set(tab.XCOM_KEY, view, **key, session=session)
 
 

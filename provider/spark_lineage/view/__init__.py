@@ -9,8 +9,9 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
+Kind = TypeVar("Kind", dict[str, Any], list[Any])
 # The key of the XCom that holds it, which `lineage.js` reads.
 XCOM_KEY = "spark_lineage"
 # An XCom is a row of Airflow's database.
@@ -47,10 +48,19 @@ def with_try(tries: Sequence[Any], content: bytes, number: int) -> list[Any]:
 
 def links_of(value: Any) -> dict[str, str]:
     """Return the links of a task in its XCom, as it is stored or read; nothing where something else left it."""
+    return _part(value, "links", dict)
+
+
+def tries_of(value: Any) -> list[Any]:
+    """Return the earlier tries in an XCom, as ``links_of`` does."""
+    return _part(value, "tries", list)
+
+
+def _part(value: Any, name: str, kind: type[Kind]) -> Kind:
     with suppress(ValueError, AttributeError):
-        links = (json.loads(value) if isinstance(value, str) else value).get("links", {})
-        return {str(name): str(url) for name, url in links.items()}
-    return {}
+        found = (json.loads(value) if isinstance(value, str) else value).get(name)
+        return found if isinstance(found, kind) else kind()
+    return kind()
 
 
 def written_at(value: Any, namespace: str, name: str) -> str:
