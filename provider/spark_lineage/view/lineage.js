@@ -277,8 +277,9 @@ function svgOf(graph, zoom) {
     const { x, y, width, height } = element.getBoundingClientRect();
     return { x: (x - origin.x) / zoom, y: (y - origin.y) / zoom, width: width / zoom, height: height / zoom };
   };
-  const background = getComputedStyle(document.body).backgroundColor;
-  svg.prepend(add(svg, "rect", { width: "100%", height: "100%", fill: background }));
+  const { width, height } = boxOf(lines), whole = { x: -4, y: -4, width: width + 8, height: height + 8 };
+  svg.setAttribute("viewBox", Object.values(whole).join(" "));
+  svg.prepend(add(svg, "rect", { ...whole, fill: getComputedStyle(document.body).backgroundColor }));
   lines.querySelectorAll("path").forEach((path, at) => {
     const { stroke, strokeWidth, strokeDasharray, opacity } = getComputedStyle(path);
     svg.querySelectorAll("path")[at].setAttribute("style",
@@ -290,6 +291,8 @@ function svgOf(graph, zoom) {
     const dashes = borderTopStyle === "dashed" ? "5 4" : "none";
     add(group, "rect", { ...box, rx: 6, fill: backgroundColor, stroke: borderTopColor, "stroke-dasharray": dashes });
     add(group, "rect", { ...box, width: 4, rx: 2, fill: borderLeftColor });
+    node.querySelectorAll(".lit").forEach((line) =>
+      add(group, "rect", { ...boxOf(line), fill: getComputedStyle(line).backgroundColor }));
     for (const span of node.querySelectorAll("span")) {
       const { color: fill, fontFamily, fontSize, fontWeight } = getComputedStyle(span), at = boxOf(span);
       // The nested drawing cuts a long text at the edge of its box.
