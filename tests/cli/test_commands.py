@@ -138,3 +138,45 @@ def test_a_file_in_place_of_the_outbox_is_an_error(command: Any, tmp_path: Path)
 def test_a_closed_standard_output_is_an_error(command: Any, arguments: tuple[str, ...]) -> None:
     done = command(*arguments, preexec_fn=lambda: os.close(1))
     assert (done.returncode, done.stderr) == (2, "spark-lineage: cannot write standard output: it is closed\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [(["docter"], "doctor"), (["outbox", "lst"], "list"), (["merge", "--granularity", "pth"], "path")],
+)
+def test_main_with_misspelt_command_suggests_the_nearest(
+    arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(arguments)
+    assert done.value.code == 2
+    assert capsys.readouterr().err.endswith(f"; did you mean '{meant}'?\n")
+
+
+def test_main_with_unlike_command_suggests_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["zzz"])
+    assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "completions"),
+    [
+        ("spark-lineage out", {"outbox"}),
+        ("spark-lineage outbox ", {"list", "flush", "retry", "drop"}),
+        ("spark-lineage doctor --spark", {"--spark-conn-id"}),
+        ("spark-lineage merge --granularity ", {"task", "path"}),
+    ],
+)
+def test_bash_with_completion_completes_commands_and_options(line: str, completions: set[str]) -> None:
+    program = """
+    eval "$(register-python-argcomplete spark-lineage)"
+    read -r _ _ function _ <<< "$(complete -p spark-lineage | sed 's/.*-F/- - /; s/ spark-lineage$//')"
+    COMP_LINE=$1 COMP_POINT=${#1} COMP_TYPE=9
+    "$function" spark-lineage
+    printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    command = ["bash", "--norc", "-c", program, "bash", line]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert {each.strip() for each in done.stdout.split()} - {"-h", "--help"} == completions, done.stderr

@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """The ``spark-lineage`` command."""
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from spark_lineage.cli.output import InputError, print_note
 
@@ -18,7 +21,13 @@ _READER_GONE = 1
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command, and return 0, or 2 for arguments or input that cannot be used."""
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        # The shell completes a line. Airflow requires argcomplete.
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    arguments = parser.parse_args(argv)
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     if sys.stdout is None:
         # As Python has it where the shell said ``>&-``.
@@ -54,6 +63,18 @@ def _refusals() -> tuple[type[Exception], ...]:
     return InputError, Later, NamingError, Refused, SettingError, SpoolError
 
 
+class _Parser(argparse.ArgumentParser):
+    """Suggest the nearest command or choice for a misspelt one, as Python 3.14 can."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            if near := get_close_matches(str(value), map(str, action.choices or ()), n=1):
+                error.message += f"; did you mean {near[0]!r}?"
+            raise
+
+
 def _parser() -> argparse.ArgumentParser:
     # Here, because whoever looks through the package for its modules imports this one, on executors too.
     from spark_lineage import add_ons
@@ -62,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         installed = version("airflow-provider-spark-lineage")
     except PackageNotFoundError:
         installed = "not installed"
-    parser = argparse.ArgumentParser(prog="spark-lineage", description="Lineage of Spark tasks, outside of Airflow.")
+    parser = _Parser(prog="spark-lineage", description="Lineage of Spark tasks, outside of Airflow.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {installed}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in add_ons.commands():
