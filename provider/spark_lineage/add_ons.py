@@ -13,6 +13,7 @@ _COMMANDS = (
     "spark_lineage.cli.merge",
     "spark_lineage.archive.command",
     "spark_lineage.atlas.command",
+    "spark_lineage.doctor.init_command",
     "spark_lineage.doctor.config_command",
     "spark_lineage.doctor.command",
     "spark_lineage.coverage.command",

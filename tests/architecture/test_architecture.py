@@ -87,7 +87,7 @@ EXITS = {
     },
     "listener": {"notify.assets", "notify.context", "notify.job_events"},
     "exception": {"task.session", "launch.log", "atlas.hook", "deliver.hooks", "supervision.history_server"},
-    "command": {"cli.merge", "cli.output", "cli.terminal", "archive.job", "deliver.hooks"},
+    "command": {"cli.merge", "cli.output", "cli.terminal", "archive.job", "deliver.hooks", "doctor.init_command"},
 }
 _REDACTING = {
     *(f"{PACKAGE}.secrets.redaction.{name}" for name in ("Redaction", "clean_errors", "redact", "redact_command")),

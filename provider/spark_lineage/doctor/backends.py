@@ -22,6 +22,7 @@ from spark_lineage.launch.log import error_text
 from spark_lineage.settings import SettingError
 
 _OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
+_INIT = "spark-lineage init prints the lines for a backend"
 _LEAST_SECONDS = 5
 # Of openlineage-python, for each try of an HTTP transport.
 _HTTP_SECONDS = 5.0
@@ -53,7 +54,7 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         else:
             yield bad(
                 f"{text}. No event of a task is sent",
-                "give [openlineage] a transport (docs/delivery.md), or set lineage_conn_id",
+                f"give [openlineage] a transport ({_INIT}), or set lineage_conn_id",
             )
         return
     kinds = [str(each.get("type", "without a type")) for each in all_of(transport)]
@@ -121,7 +122,7 @@ def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
     if may_lose and transport.get("type") not in _HERE:
         yield warning(
             "an event that the backend does not accept at once is lost: the provider keeps none",
-            f'make the transport {{"type": "{BY_CONNECTION}", "conn_id": ...}} (docs/delivery.md)',
+            f'make the transport {{"type": "{BY_CONNECTION}", "conn_id": ...}}: {_INIT}',
         )
 
 
@@ -151,7 +152,7 @@ def _tested(conn_id: str) -> Finding:
     try:
         hook = hook_of(conn_id)
     except MissingConnectionError:
-        return problem(f"Airflow has no connection {conn_id} here", make_connection(conn_id))
+        return problem(f"Airflow has no connection {conn_id} here", f"{make_connection(conn_id)}; {_INIT}")
     except SettingError as error:
         return problem(str(error), "give a connection that lineage can be sent to")
     try:
