@@ -16,6 +16,7 @@ _COMMANDS = (
     "spark_lineage.doctor.init_command",
     "spark_lineage.doctor.config_command",
     "spark_lineage.doctor.command",
+    "spark_lineage.doctor.report_command",
     "spark_lineage.coverage.command",
     "spark_lineage.supervision.command",
     "spark_lineage.cli.outbox",

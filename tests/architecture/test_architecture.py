@@ -48,7 +48,8 @@ ARROWS = {
     "view": set(),
     "task": _LEAVES | {"settings", "inject", "adapters", "submission", "watch", "emit", "deliver", "add_ons"},
     "recover": _LEAVES - {"secrets"} | {"add_ons", "settings", "adapters", "submission", "watch", "emit", "deliver"},
-    "doctor": _LEAVES - {"merge"} | {"cli", "deliver", "http_client", "inject", "settings", "submission", "watch"},
+    "doctor": _LEAVES - {"merge"}
+    | {"cli", "deliver", "http_client", "inject", "plans", "settings", "submission", "watch"},
     # What nobody but the table of add-ons names.
     "coverage": {"adapters", "cli", "deliver", "emit", "policy", "settings", "view"},
     "supervision": {"cli", "submission", "http_client", "launch", "plans", "secrets", "settings", "watch"},
@@ -87,7 +88,13 @@ EXITS = {
     },
     "listener": {"notify.assets", "notify.context", "notify.job_events"},
     "exception": {"task.session", "launch.log", "atlas.hook", "deliver.hooks", "supervision.history_server"},
-    "command": {"cli.merge", "cli.output", "cli.terminal", "archive.job", "deliver.hooks", "doctor.init_command"},
+    "command": {
+        *("cli.merge", "cli.output", "cli.terminal"),
+        "archive.job",
+        "deliver.hooks",
+        "doctor.init_command",
+        "doctor.report_command",
+    },
 }
 _REDACTING = {
     *(f"{PACKAGE}.secrets.redaction.{name}" for name in ("Redaction", "clean_errors", "redact", "redact_command")),

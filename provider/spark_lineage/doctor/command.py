@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     found, output = [], sys.stdout
     with airflow_on_stderr():
-        for name, finding in _findings(arguments):
+        for name, finding in findings(arguments.spark_conn_id, arguments.conn_id):
             found.append({"check": name, **asdict(finding)})
             if not arguments.json:
                 remedy = f" -> {finding.remedy}" if finding.remedy else ""
@@ -45,11 +45,12 @@ def _run(arguments: argparse.Namespace) -> int:
     return _WOULD_LOSE if any(one["level"] == "problem" for one in found) else 0
 
 
-def _findings(arguments: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
+def findings(spark_conn_id: str, conn_ids: Sequence[str] = ()) -> Iterator[tuple[str, Finding]]:
+    """Return what each check finds, with its name, one after another."""
     # On purpose here: it imports Airflow, which takes seconds.
     from spark_lineage.doctor.checks import checks_for, run_check
 
-    setup = setup_of(arguments.spark_conn_id, arguments.conn_id)
+    setup = setup_of(spark_conn_id, conn_ids)
     for check in checks_for(setup):
         for finding in run_check(setup, check):
             yield check.name, finding

@@ -37,7 +37,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if bool(arguments.dag) != bool(arguments.task):
         arguments.parser.error("--dag and --task are given together")
     with airflow_on_stderr():
-        shown, notes = _read(arguments)
+        shown, notes = read_settings(arguments.spark_conn_id, arguments.dag, arguments.task)
     rows = [row for group in shown.values() for row in group]
     if arguments.json:
         print_json({key: [asdict(row) for row in group] for key, group in shown.items()} | {"notes": notes})
@@ -49,17 +49,23 @@ def _run(arguments: argparse.Namespace) -> int:
     return _DOES_NOT_FIT if any(row.error for row in rows) else 0
 
 
-def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[ShownSetting]], list[str]]:
+def read_settings(
+    spark_conn_id: str | None, dag_id: str | None = None, task_id: str | None = None
+) -> tuple[dict[str, list[ShownSetting]], list[str]]:
+    """Return every setting, in groups, and notes; with a DAG and its task, the arguments of the task count.
+
+    :raises InputError: where Airflow's configuration cannot be read, or has no such task
+    """
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.doctor import settings
     from spark_lineage.settings.places import Places, section
 
     notes: list[str] = []
-    task = _task(arguments.dag, arguments.task) if arguments.dag else None
+    task = _task(dag_id, task_id) if dag_id and task_id else None
     # A mapped task has its arguments in here, but for those that it is mapped over.
     given: Mapping[str, Any] = {} if task is None else getattr(task, "partial_kwargs", None) or vars(task)
     own = {setting.name: given[setting.name] for setting in fields(Settings) if given.get(setting.name) is not None}
-    conn_id = str(arguments.spark_conn_id or given.get("conn_id") or given.get("_conn_id") or _DEFAULT_CONN_ID)
+    conn_id = str(spark_conn_id or given.get("conn_id") or given.get("_conn_id") or _DEFAULT_CONN_ID)
     try:
         places = Places.of(conn_id, own)
         shown = {
