@@ -9,9 +9,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OLDEST := .venv-oldest
 CLOUDS := .venv-clouds
+AIRFLOW := 3.3
+SPARK := 4.2
+MATRIX = .venv-$(AIRFLOW)-$(SPARK)
 # Most tests wait for a server or a driver, but those of these targets keep their cores busy.
 WORKERS := 3
-unit nightly test-oldest clouds: WORKERS := 2
+unit nightly test-oldest test-matrix clouds: WORKERS := 2
 # Packages whose tests need no server.
 UNIT := merge naming plans settings secrets launch emit declare
 comma := ,
@@ -23,7 +26,7 @@ unexport SPARK_HOME PYTHONPATH
 # Hundreds of processes of the tests import the same modules: compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo unit test test-oldest clouds check truth nightly bench docs pictures backends clusters clean java
+.PHONY: help demo unit test test-oldest test-matrix clouds check truth nightly bench docs pictures dist backends clusters clean java
 
 help: ## Explain the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +42,9 @@ test: $(READY) java ## Run all tests but those of make truth and make nightly; o
 
 test-oldest: $(OLDEST)/.ready java ## Run a real task and each of its ends on the oldest Airflow, Spark and providers that are supported
 	$(OLDEST)/bin/python -m pytest -o cache_dir=.pytest_cache/oldest -n $(WORKERS) -m oldest $(or $(ARGS),$$(grep -rlF --include="*.py" mark.oldest tests))
+
+test-matrix: $(MATRIX)/.ready java ## Run the same tests on the newest releases of one combination (AIRFLOW=3.1 SPARK=3.5 PYTHON=python3.12)
+	$(MATRIX)/bin/python -m pytest -o cache_dir=.pytest_cache/$(MATRIX) -n $(WORKERS) -m oldest $(or $(ARGS),$$(grep -rlF --include="*.py" mark.oldest tests))
 
 check: $(READY) ## Lint, format, types, packaging, architecture and that tests cover the merge
 	$(BIN)/ruff check
@@ -68,6 +74,10 @@ docs: $(READY) ## Build the documentation as a site in site/, and check its link
 pictures: $(READY) java ## Make the screenshots of the tab in docs/images anew, with a real Airflow, Spark and Chromium
 	SPARK_LINEAGE_SCREENSHOTS=docs/images $(BIN)/python -m pytest -n 0 tests/view/test_tab.py -m "" -k "demo_in or failed_task or earlier_runs"
 
+dist: $(READY) ## Build the sdist and the wheel in dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
 backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and Data.Rentgen, and say how to reach them
 	@PYTHONPATH=tests/backends exec $(BIN)/python -m lineage_backends
 
@@ -75,7 +85,7 @@ clusters: $(READY) java ## Start YARN, HDFS, Kubernetes, a standalone Spark clus
 	@PYTHONPATH=tests/backends:tests/plugins exec $(BIN)/python -m lineage_backends.clusters
 
 clean: ## Remove all that the other targets made
-	rm -rf $(VENV) $(OLDEST) $(CLOUDS) .demo build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* .demo build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): constraints.txt
@@ -87,20 +97,26 @@ $(OLDEST)/.ready: group := test
 $(CLOUDS)/.ready: constraints-clouds.txt
 $(CLOUDS)/.ready: extra := spark,remote
 $(CLOUDS)/.ready: group := clouds
+# PySpark 3.5 needs the Spark provider 5.
+$(MATRIX)/.ready: extra = $(if $(filter 3.%,$(SPARK)),spark3,spark)
+$(MATRIX)/.ready: group := test
+$(MATRIX)/.ready: airflow = 'apache-airflow==$(AIRFLOW).*'
 # Python has it only where it can be built: libkrb5-dev, gcc and Python's headers of Debian.
 kerberos := $(if $(shell command -v krb5-config),$(comma)kerberos)
 
-$(READY) $(OLDEST)/.ready $(CLOUDS)/.ready: pyproject.toml
+pins = $(addprefix --constraint ,$(filter constraints%,$^))
+
+$(READY) $(OLDEST)/.ready $(CLOUDS)/.ready $(MATRIX)/.ready: pyproject.toml
 	@for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3); do \
-	  if "$$python" -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then \
+	  if "$$python" -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	    echo "Setting up $(@D) with $$("$$python" --version); the first time takes some minutes"; \
 	    exec "$$python" -m venv $(@D); \
 	  fi; \
 	done; \
-	echo "No Python 3.11, 3.12 or 3.13 with venv found (on Debian: apt-get install python3-venv). PYTHON=path names one." >&2; \
+	echo "No Python 3.11 or newer with venv found (on Debian: apt-get install python3-venv). PYTHON=path names one." >&2; \
 	exit 1
-	@$(@D)/bin/python -m pip install --quiet --constraint $(filter constraints%,$^) --upgrade pip
-	@$(@D)/bin/python -m pip install --quiet --constraint $(filter constraints%,$^) --editable '.[$(extra)$(kerberos)]' --group $(group)
+	@$(@D)/bin/python -m pip install --quiet $(pins) --upgrade pip
+	@$(@D)/bin/python -m pip install --quiet $(pins) $(airflow) --editable '.[$(extra)$(kerberos)]' --group $(group)
 	@touch $@
 
 java:

@@ -13,6 +13,10 @@ from spark_lineage.deliver.connection_types import connection_types
 from spark_lineage.settings import Settings
 
 VERSION = "0.1.0"
+_OPERATORS = (
+    *("archive", "bash", "databricks", "dataproc", "emr", "glue", "livy", "spark_kubernetes", "spark_pipelines"),
+    *("spark_pyspark", "spark_sql", "spark_submit"),
+)
 
 
 def get_provider_info() -> dict[str, Any]:
@@ -32,10 +36,7 @@ def get_provider_info() -> dict[str, Any]:
         "operators": [
             {
                 "integration-name": "Spark Lineage",
-                "python-modules": [
-                    "spark_lineage.operators.lineage_archive",
-                    "spark_lineage.operators.lineage_spark_submit",
-                ],
+                "python-modules": [f"spark_lineage.operators.lineage_{name}" for name in _OPERATORS],
             }
         ],
         "triggers": [
@@ -53,7 +54,7 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [
             {
                 "integration-name": "Spark Lineage",
-                "python-modules": ["spark_lineage.deliver.hooks"],
+                "python-modules": ["spark_lineage.atlas.hook", "spark_lineage.deliver.hooks"],
             }
         ],
         "connection-types": connection_types(),

@@ -35,12 +35,19 @@ def test_agrees_with_the_project() -> None:
     assert info["versions"][0] == PROJECT["version"]
 
 
-def test_names_modules_that_exist() -> None:
-    roots = [ROOT / name for name in ("provider", "operators", "listeners")]
-    for group in get_provider_info()["operators"]:
-        for module in group["python-modules"]:
-            path = module.replace(".", "/") + ".py"
-            assert any((root / path).is_file() for root in roots), module
+def test_provider_info_names_every_module_of_an_operator_hook_sensor_or_trigger() -> None:
+    ends = {"operators": "Operator", "hooks": "Hook", "sensors": "Sensor", "triggers": "Trigger"}
+    # What others derive from.
+    bases = {"lineage_aws", "lineage_operator", "lineage_service"}
+    found: dict[str, set[str]] = {kind: set() for kind in ends}
+    for root in (ROOT / name for name in ("provider", "operators", "listeners")):
+        for path in root.rglob("*.py"):
+            classes = re.findall(r"^class ([A-Z]\w+)\(", path.read_text(), re.MULTILINE)
+            for kind, end in ends.items():
+                if path.stem not in bases and any(name.endswith(end) for name in classes):
+                    found[kind].add(".".join(path.relative_to(root).with_suffix("").parts))
+    info = get_provider_info()
+    assert {kind: {module for group in info[kind] for module in group["python-modules"]} for kind in ends} == found
 
 
 def test_options_are_the_settings_with_their_defaults() -> None:
