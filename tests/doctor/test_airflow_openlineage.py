@@ -54,6 +54,7 @@ def test_a_provider_that_sends_nothing(setup: Any, openlineage: Any) -> None:
         openlineage(**options)
         ((level, text),) = told(check_airflow_openlineage(alone))
         assert (level, words in text) == ("problem", True)
+        assert [one.remedy.count("spark-lineage init") for one in check_airflow_openlineage(alone)] == [1]
         # With connections of their own, tasks need no provider.
         assert [level for level, _ in told(check_airflow_openlineage(replace(alone, conn_ids=("marquez",))))] == ["ok"]
         assert told(check_airflow_transport(alone)) == []
@@ -106,7 +107,9 @@ def test_what_does_not(setup: Any, openlineage: Any) -> None:
 def test_the_transport_is_asked(setup: Any, openlineage: Any, server: Any) -> None:
     url = server({"*": (422, {})})
     openlineage(transport=json.dumps({"type": "http", "url": url}))
-    assert [level for level, _ in told(check_airflow_transport(setup()))] == ["ok", "warning"]
+    found = list(check_airflow_transport(setup()))
+    assert [one.level for one in found] == ["ok", "warning"]
+    assert "spark-lineage init" in found[1].remedy
 
     wrong = {"type": "http", "url": server({"*": (401, {})}), "auth": {"type": "api_key", "apiKey": "hunter2-key"}}
     openlineage(transport=json.dumps(wrong))

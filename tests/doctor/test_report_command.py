@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
@@ -15,6 +16,7 @@ import pytest
 
 from spark_lineage.deliver.spool import Outbox, Outgoing
 from spark_lineage.doctor import report_command
+from spark_lineage.launch.directory import launch_directory
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.line import LineError
 
@@ -174,6 +176,20 @@ def test_report_with_a_run_takes_the_launch_of_that_run(
     report(task_of(launched), "-o", "mine.zip", *arguments)
     with zipfile.ZipFile(tmp_path / "mine.zip") as archive:
         assert ("of-the-other" in archive.read("launch/launch.json").decode()) == bool(run_id)
+
+
+def test_latest_with_dots_in_both_ids_finds_the_launch(tmp_path: Path) -> None:
+    directory = launch_directory(
+        tmp_path, dag_id="a.b", run_id="r", task_id="c.d", map_index=-1, try_number=12, application_run_id="x"
+    )
+    directory.mkdir(parents=True)
+    (directory / "launch.json").write_text(json.dumps({"directory": str(directory), "application_run_id": "x"}))
+    arguments = argparse.Namespace(task="a.b.c.d", run_id=None, map_index=None, try_number=None)
+    found = report_command._latest(tmp_path, arguments)
+    assert found is not None
+    assert found.directory == str(directory)
+    for other in ({"try_number": 1}, {"map_index": 0}, {"run_id": "s"}, {"task": "a.b.c"}):
+        assert report_command._latest(tmp_path, argparse.Namespace(**vars(arguments) | other)) is None
 
 
 def test_kept_of_a_long_file_has_its_beginning_and_its_end_within_the_limit() -> None:
