@@ -104,8 +104,11 @@ def test_log_that_is_delivered_comes_late() -> None:
     cluster["spark_conf"] = {"spark.eventLog.dir": "s3://b/own"}
     assert one.arguments.conf == {"spark.eventLog.dir": "s3://b/own"}
     assert one.log_delay == 0
-    cluster.update(spark_conf={}, cluster_log_conf={"dbfs": {"destination": "dbfs:/logs"}})
+    cluster.update(spark_conf={}, cluster_log_conf={"volumes": {"destination": "/Volumes/shop/logs"}})
     assert one.arguments.conf == {}
+    cluster.update(cluster_log_conf={"dbfs": {"destination": "dbfs:/logs"}})
+    assert one.arguments.conf["spark.eventLog.dir"] == "dbfs://d@/logs/*/eventlog"
+    assert one.log_delay > 300
 
 
 @pytest.mark.parametrize(

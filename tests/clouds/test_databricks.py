@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from databricks_server import DatabricksServer
+from databricks_server import DatabricksServer, Dbfs
+from lineage_backends.certificates import make_certificates
 from real_spark import environment
 from service_jobs import PROGRAM, assert_child, assert_complete, left_child, state, wait_for_child
 
 from spark_lineage.launch.launch import launches_below
+from spark_lineage.submission.stored_event_log import opened
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
@@ -150,6 +153,39 @@ def test_log_of_a_cluster_is_read_where_it_is_delivered(
     assert not list((folder / "logs").iterdir())
     (payload,) = service.submitted.values()
     assert not [key for key in payload["new_cluster"]["spark_conf"] if key.startswith("spark.eventLog.")]
+
+
+def test_log_that_is_delivered_to_dbfs_is_read_with_the_connection_of_the_task(
+    run: Callable[..., Outcome], real_spark: RealSpark, fast_spark: FastSpark, folder: Path, tmp_path: Path
+) -> None:
+    made, service = make_certificates(tmp_path), DatabricksServer(environment(fast_spark), tmp_path / "service", 3.0)
+    service.files = Dbfs("t")
+    with service.running(made.server_context(wants_client=False)) as port:
+        connection = {"conn_type": "databricks", "host": "127.0.0.1", "port": port, "password": "t"}
+        real_spark.bench.env |= {
+            "AIRFLOW_CONN_BRICKS": json.dumps(connection),
+            "REQUESTS_CA_BUNDLE": str(made.authority),
+        }
+        cluster = {**CLUSTER, "cluster_log_conf": {"dbfs": {"destination": "dbfs:/of/shop"}}}
+        outcome = run("succeed", new_cluster=cluster, spark_python_task=program(folder, "succeed"))
+    assert_complete(outcome, folder)
+    assert not list((folder / "logs").iterdir())
+    assert "dbfs/read" in "".join(service.calls)
+
+
+def test_log_in_dbfs_is_read_a_part_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, service, content = make_certificates(tmp_path), DatabricksServer({}, tmp_path), os.urandom(2_500_000)
+    service.files = Dbfs("the-token")
+    service.files.pipe_file("dbfs:/of/shop/cluster/eventlog/node/7/eventlog", content)
+    with service.running(made.server_context(wants_client=False)) as port:
+        connection = {"conn_type": "databricks", "host": "127.0.0.1", "port": port, "password": "the-token"}
+        monkeypatch.setenv("AIRFLOW_CONN_BRICKS", json.dumps(connection))
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(made.authority))
+        files, root = opened("dbfs://bricks@/of/shop", ())
+        assert [one["type"] for one in files.ls(root, detail=True)] == ["directory"]
+        assert files.cat_file(f"{root}/cluster/eventlog/node/7/eventlog") == content
+        with pytest.raises(FileNotFoundError):
+            files.ls("/nothing")
 
 
 def test_run_on_an_existing_cluster_is_as_the_user_wrote_it(

@@ -6,8 +6,10 @@ properties of its cluster; tasks run one after another.
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -19,7 +21,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from submitted_program import SubmittedProgram
 
-_API = "/api/2.2/jobs/"
+_API, _DBFS = "/api/2.2/jobs/", "/api/2.0/dbfs/"
+_MOST_BYTES = 1 << 20
 # What the event log of a cluster is called where it is delivered: cluster, node, context.
 _NODE, _CONTEXT = "10_0_0_1", "7104568937"
 
@@ -38,13 +41,13 @@ class DatabricksServer:
         self.calls: list[str] = []
         self.delivery_seconds = delivery_seconds
         self.files: Any = None
-        """Of ``fsspec``: where logs are delivered."""
+        """Of ``fsspec``, or DBFS: where logs are delivered."""
         self._env, self._home = env, home
         self._numbers = itertools.count(1000)
         self._runs: dict[int, _Run] = {}
 
     @contextmanager
-    def running(self) -> Iterator[int]:
+    def running(self, tls: ssl.SSLContext | None = None) -> Iterator[int]:
         """Run it; the value is its port on loopback."""
         service = self
 
@@ -59,10 +62,15 @@ class DatabricksServer:
                 self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or b"{}"))
 
             def _answer(self, given: dict[str, Any]) -> None:
-                name = urlsplit(self.path).path.removeprefix(_API)
+                path = urlsplit(self.path).path
+                name = path.removeprefix(_API)
                 service.calls.append(name)
                 try:
-                    status, answer = 200, service.answer(name, given)
+                    if path.startswith(_DBFS):
+                        given["token"] = self.headers["Authorization"]
+                        status, answer = 200, service.files.answer(path.removeprefix(_DBFS), **given)
+                    else:
+                        status, answer = 200, service.answer(name, given)
                 except KeyError as unknown:
                     text = f"Run {unknown} does not exist."
                     status, answer = 404, {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": text}
@@ -77,6 +85,8 @@ class DatabricksServer:
                 pass
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -121,6 +131,35 @@ class DatabricksServer:
             files=self.files,
         )
         return {"run_id": run_id}
+
+
+class Dbfs:
+    """The file system of Databricks, as far as it is read, for one token; a part that is read has at most 1 MB."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self._files: dict[str, bytes] = {}
+
+    def pipe_file(self, place: str, content: bytes) -> None:
+        """Put a file."""
+        self._files[place.removeprefix("dbfs:")] = content
+
+    def answer(self, name: str, path: str, token: str, offset: int = 0, length: int = _MOST_BYTES) -> dict[str, Any]:
+        """Return the answer to a request; a path that is not known, or another token, raises ``KeyError``."""
+        if token != f"Bearer {self._token}":
+            raise KeyError(token)
+        if name == "read":
+            assert length <= _MOST_BYTES
+            data = self._files[path][offset : offset + length]
+            return {"bytes_read": len(data), "data": base64.b64encode(data).decode()}
+        if path in self._files:
+            return {"files": [{"path": path, "is_dir": False, "file_size": len(self._files[path])}]}
+        below = [one.removeprefix(f"{path}/") for one in self._files if one.startswith(f"{path}/")]
+        if not below:
+            raise KeyError(path)
+        found = {name: bool(rest) for name, _, rest in (one.partition("/") for one in below)}
+        sizes = {name: len(self._files.get(f"{path}/{name}", b"")) for name in found}
+        return {"files": [{"path": f"{path}/{one}", "is_dir": found[one], "file_size": sizes[one]} for one in found]}
 
 
 class _Run:

@@ -20,7 +20,7 @@ from spark_lineage.launch.launch import Launch
 from spark_lineage.secrets.redaction import remember_values
 
 _SOURCE = "Databricks"
-_DELIVERY_SECONDS = 330
+_DELIVERY_SECONDS, _DIRECTORY = 330, "spark.eventLog.dir"
 # ``RunLifeCycleState`` and ``RunResultState``.
 _OVER = frozenset({"TERMINATED", "SKIPPED", "INTERNAL_ERROR"})
 _STATUS_OF: Mapping[str, Any] = {"SUCCESS": "FINISHED", "CANCELED": "KILLED"}
@@ -75,7 +75,12 @@ class DatabricksAdapter(ServiceAdapter):
         Where its log is delivered, that is its directory.
         """
         places = places_of(_payload(self.operator))
-        return SubmitArguments({**places[0].delivered, **places[0].conf} if places else {})
+        conf = {**places[0].delivered, **places[0].conf} if places else {}
+        place = conf.get(_DIRECTORY, "")
+        if place.startswith("dbfs:/") and place.endswith(DELIVERED):
+            # It is read with the connection of the task.
+            conf[_DIRECTORY] = f"dbfs://{self.operator.databricks_conn_id}@/{place.removeprefix('dbfs:').lstrip('/')}"
+        return SubmitArguments(conf)
 
     def remember_secrets(self) -> None:
         """Learn the secrets of all clusters."""
@@ -85,7 +90,7 @@ class DatabricksAdapter(ServiceAdapter):
     @property
     def log_delay(self) -> int:  # type: ignore[override]
         """The rhythm in which Databricks delivers logs, where it does."""
-        return _DELIVERY_SECONDS if self.arguments.conf.get("spark.eventLog.dir", "").endswith(DELIVERED) else 0
+        return _DELIVERY_SECONDS if self.arguments.conf.get(_DIRECTORY, "").endswith(DELIVERED) else 0
 
     def ask(self, external_id: str) -> DriverEnd | None:
         """Ask for the run."""

@@ -21,7 +21,7 @@ _SPARK_TASKS = (
 )
 
 
-_READABLE = ("s3://", "s3a://", "gs://", "abfss://")
+_READABLE = ("s3://", "s3a://", "gs://", "abfss://", "dbfs:/")
 
 
 @dataclass(frozen=True)

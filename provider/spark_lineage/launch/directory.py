@@ -52,7 +52,7 @@ _PAGE_BYTES = 4096
 FREE_BYTES = 256 * 1024 * 1024
 # A colon may also stand before a port, and an @ after a container: abfss://CONTAINER@ACCOUNT….
 # Object stores, whose URLs have no user otherwise (``ObjectStoragePath``).
-_WITH_CONNECTION = frozenset({"s3", "s3a", "s3n", "gs"})
+_WITH_CONNECTION = frozenset({"s3", "s3a", "s3n", "gs", "dbfs"})
 # Ends the URL of the event logs that Databricks delivers, of whichever cluster.
 DELIVERED = "/*/eventlog"
 _PASSWORD = re.compile(r"(?<=://)[^/@]*:(?!\d+(?:/|\Z))[^@]*@")

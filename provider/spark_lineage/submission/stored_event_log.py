@@ -33,13 +33,13 @@ from spark_lineage.plans.event_log_files import (
 from spark_lineage.submission.copies import Copies, SourceError, Wanted
 
 # Hadoop's schemes, and what fsspec calls them; "memory" is that of its own tests.
-_PROTOCOLS = {name: name for name in ("hdfs", "webhdfs", "s3", "gs", "abfs", "file", "memory")}
+_PROTOCOLS = {name: name for name in ("hdfs", "webhdfs", "s3", "gs", "abfs", "dbfs", "file", "memory")}
 _PROTOCOLS |= {"swebhdfs": "webhdfs", "s3a": "s3", "s3n": "s3", "abfss": "abfs"}
 # Connections of Airflow's providers (``default_conn_name`` of their hooks); their file systems have no default.
-_CONNECTIONS = {"s3": "aws_default", "gs": "google_cloud_default", "abfs": "wasb_default"}
+_CONNECTIONS = {"s3": "aws_default", "gs": "google_cloud_default", "abfs": "wasb_default", "dbfs": "databricks_default"}
 _INSTALL = "pip install 'airflow-provider-spark-lineage[remote]'"
 _PIECE_BYTES = 4 * 1024 * 1024
-_WEBHDFS_SECONDS = (3.0, 20.0)
+_HTTP_SECONDS = (3.0, 20.0)
 # A directory may hold very many logs: while the one is not there, it is listed less and less often.
 _FIRST_LOOK_SECONDS, _LOOK_GROWTH, _MAX_LOOK_SECONDS = 1.0, 1.4, 60.0
 # What the drivers call the time of the last change: WebHDFS, local files, S3, ABFS, GCS, and memory.
@@ -72,6 +72,24 @@ def _protocol(scheme: str, webhdfs_urls: Sequence[str]) -> str:
 
         return "webhdfs" if webhdfs_urls or conf.get("webhdfs", {}).keys() & {"host", "port"} else "hdfs"
     return _PROTOCOLS[scheme]
+
+
+def _dbfs(conn_id: str) -> Any:
+    """Return the file system of Databricks, which has no provider: fsspec's own, with a connection of Databricks."""
+    import fsspec
+    from airflow.providers.databricks.hooks.databricks import DatabricksHook
+
+    hook = DatabricksHook(conn_id)
+
+    def authorized(request: Any) -> Any:
+        # A token may last for less time than a job.
+        request.headers["Authorization"] = f"Bearer {hook._get_token(raise_error=True)}"  # noqa: SLF001
+        return request
+
+    instance = urlsplit(hook._endpoint_url("")).netloc  # noqa: SLF001
+    fs = fsspec.filesystem("dbfs", instance=instance, token="", use_listings_cache=False, skip_instance_cache=True)
+    fs.session.auth, fs.session.request = authorized, partial(fs.session.request, timeout=_HTTP_SECONDS)
+    return fs
 
 
 class StoredEventLog:
@@ -283,7 +301,7 @@ def opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
     places: list[dict[str, Any]] = named or [own]
     for position, place in enumerate(places, 1):
         fs = fsspec.filesystem("webhdfs", **{key: value for key, value in place.items() if value}, **options)
-        fs.session.request = partial(fs.session.request, timeout=_WEBHDFS_SECONDS)
+        fs.session.request = partial(fs.session.request, timeout=_HTTP_SECONDS)
         try:
             # A NameNode that stands by refuses.
             fs.info(parts.path)
@@ -314,6 +332,8 @@ def _connected(protocol: str, conn_id: str) -> Any:
     reason = ""
     try:
         BaseHook.get_connection(known)
+        if protocol == "dbfs":
+            return _dbfs(known)
         reason = "" if has_fs(protocol) else f"no provider with a file system for {protocol}:// is installed"
     except AirflowException as error:
         reason = str(error)
