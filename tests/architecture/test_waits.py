@@ -20,6 +20,7 @@ ELSEWHERE = (
     "spark_lineage.recover.__main__",
     "spark_lineage.supervision",
     "spark_lineage.view.app",
+    "spark_lineage.view.page",
     "spark_lineage.coverage.page",
 )
 # Waits whose end is not seen in the code, and why there is one.

@@ -60,7 +60,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 @pytest.fixture(scope="module")
 def events(demo: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
-    path = Path(demo.stdout.splitlines()[-1].removeprefix("events: "))
+    path = Path(demo.stdout.splitlines()[-2].removeprefix("events: "))
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -81,10 +81,13 @@ def _outputs(event: dict[str, Any]) -> dict[str, dict[str, Any]]:
 @pytest.mark.spark
 def test_prints_what_was_done(demo: subprocess.CompletedProcess[str], complete: dict[str, Any]) -> None:
     evidence = complete["run"]["facets"]["sparkLineage_collection"]["evidence"]
-    *shown, spark_events, events = demo.stdout.splitlines()
+    *shown, spark_events, events, picture = demo.stdout.splitlines()
 
     assert (int(spark_events.removeprefix("Spark events: ")) > len(ROWS)) is ("listener" in evidence)
     assert events.startswith("events: ")
+    page = Path(picture.removeprefix("picture: ")).read_text()
+    assert "<title>orders_medallion.build_gold</title>" in page
+    assert "revenue_by_country" in page
     assert any("gold.revenue_by_country" in line for line in shown)
 
 
