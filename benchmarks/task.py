@@ -184,6 +184,8 @@ def environment(folder: Path, url: str, cache: Path) -> dict[str, str]:
     inherited = {
         key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE", "SPARK"))
     }
+    # A worker compiles its modules once.
+    inherited.pop("PYTHONDONTWRITEBYTECODE", None)
     return inherited | {
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "PYSPARK_PYTHON": sys.executable,
