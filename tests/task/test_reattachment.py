@@ -34,8 +34,9 @@ def test_the_launch_handle_is_stored_before_the_driver_is_waited_for(bench: Any)
         "host": socket.gethostname(),
     }
     # Ours without its id, with its process, and with its id; the provider's key comes after that, and waiting begins.
+    # What the tab shows of this try comes at its end.
     stored = [entry.partition("=")[0] for entry in outcome.store_log]
-    assert stored == [*["spark_lineage_launch"] * 3, "spark_job_id"]
+    assert stored == [*["spark_lineage_launch"] * 3, "spark_job_id", "spark_lineage_tries"]
 
 
 def test_lineage_that_comes_while_the_driver_is_waited_for_is_collected(bench: Any) -> None:
