@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import attrs
+from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_0_PLUS
 
 from spark_lineage.policy import _ASKED_FOR, _KINDS, _OURS, _STOCK
 from spark_lineage.policy import __name__ as _policy
@@ -43,5 +44,5 @@ def _operators() -> Iterator[tuple[str, str]]:
 
 
 def operator_extra_links() -> list[PluginLink]:
-    """Return the links for the plugin."""
-    return [PluginLink(link.name) for link in LINKS]
+    """Return the links for the plugin; in Airflow 2, which fails on those of a mapped task, the class has them."""
+    return [PluginLink(link.name) for link in LINKS] if AIRFLOW_V_3_0_PLUS else []
