@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from measure import recordings
+from truth_file import EVIDENCE
 from truth_recording import recorded
 
 # What stands for a recording's own directory, and what is another at each merge.
@@ -27,10 +28,10 @@ _ALWAYS_OTHER = re.compile(r'"_producer": "[^"]*", |"mergedAt": "[^"]*"')
 Event = dict[str, Any]
 
 
-def merged(version: str, job: str, *, is_log_alone: bool) -> Event:
+def merged(version: str, job: str, evidence: str) -> Event:
     """Return the merged event of a recorded application."""
     with tempfile.TemporaryDirectory(prefix="changes-") as home, redirect_stderr(io.StringIO()):
-        event = recorded(job, version, Path(home)).merged(is_log_alone=is_log_alone)
+        event = recorded(job, version, Path(home)).merged(evidence=evidence)
         told: Event = json.loads(_ALWAYS_OTHER.sub("", json.dumps(event)).replace(str(Path(home).resolve()), "/data"))
         return told
 
@@ -56,9 +57,9 @@ def _named(item: Any) -> str:
     return json.dumps(item, sort_keys=True)
 
 
-def _merge(one: tuple[str, str, bool]) -> tuple[str, Event]:
-    version, job, is_log_alone = one
-    return f"{version} {job} {'log' if is_log_alone else 'both'}", merged(version, job, is_log_alone=is_log_alone)
+def _merge(one: tuple[str, str, str]) -> tuple[str, Event]:
+    version, job, evidence = one
+    return f"{version} {job} {evidence}", merged(version, job, evidence)
 
 
 def main() -> None:
@@ -68,7 +69,7 @@ def main() -> None:
     parser.add_argument("--save", type=Path, metavar="DIR")
     parser.add_argument("--shown", type=int, default=1)
     asked = parser.parse_args()
-    every = [(version, job, is_log) for version, job in recordings() for is_log in (False, True)]
+    every = [(version, job, evidence) for version, job in recordings() for evidence in EVIDENCE]
     with ProcessPoolExecutor(2) as pool:
         events = dict(pool.map(_merge, every, chunksize=8))
     if asked.save:

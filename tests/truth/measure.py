@@ -42,17 +42,16 @@ Scores = Mapping[str, Score]
 class How:
     """What a job's files are taken from, without any of these from a run of it, and whether they are recorded.
 
-    ``is_log_alone``: only its event log is merged, as where an application has no listener.
+    ``evidence``: what of it is merged; ``event_log`` is all that an application without listener has.
     """
 
     is_again: bool = False
     is_recorded: bool = False
     is_to_record: bool = False
-    is_log_alone: bool = False
+    evidence: str = "all"
 
 
-LIVE, RECORDED = How(), How(is_recorded=True)
-LOG_ALONE = How(is_recorded=True, is_log_alone=True)
+LIVE = How()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="record each run in the repository")
     parser.add_argument("--evidence", choices=("all", "event_log"), default="all", help="merge the event log alone")
     asked = parser.parse_args(arguments)
-    how = How(asked.again is not None, asked.recorded, asked.record, asked.evidence == "event_log")
+    how = How(asked.again is not None, asked.recorded, asked.record, asked.evidence)
     versions = asked.spark or [version for version in VERSIONS if asked.recorded or environment(version)]
     chosen = [
         (version, job)
@@ -112,16 +111,14 @@ def measure(job: str, version: str, home: Path, how: How = LIVE) -> tuple[float,
         application = run_job(truth, version, home)
     if how.is_to_record:
         record(application, recording(job, version))
-    event = application.merged(is_log_alone=how.is_log_alone)
-    evidence = "event_log" if how.is_log_alone else "all"
-    return application.seconds, compare(truth, event, application.work, evidence, application.snapshots)
+    event = application.merged(evidence=how.evidence)
+    return application.seconds, compare(truth, [event], application.work, how.evidence, application.snapshots)
 
 
-def recorded_scores(job: str, version: str, *, is_log_alone: bool = False) -> Scores:
+def recorded_scores(job: str, version: str, evidence: str = "all") -> Scores:
     """Compare the event of a recording, which this process merges once."""
-    application, event = merged_recording(job, version, is_log_alone=is_log_alone)
-    evidence = "event_log" if is_log_alone else "all"
-    return compare(read_truth(job), event, application.work, evidence, application.snapshots)
+    application, event = merged_recording(job, version, evidence)
+    return compare(read_truth(job), [event], application.work, evidence, application.snapshots)
 
 
 def jobs_to_run() -> list[str]:

@@ -44,9 +44,9 @@ def changed(home: str) -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-@pytest.mark.parametrize("is_log_alone", [False, True])
-def test_each_command_is_one_change_with_its_content_and_its_catalog(is_log_alone: bool) -> None:
-    application, event = merged_recording(JOB, "4.2", is_log_alone=is_log_alone)
+@pytest.mark.parametrize("evidence", ["all", "event_log"])
+def test_each_command_is_one_change_with_its_content_and_its_catalog(evidence: str) -> None:
+    application, event = merged_recording(JOB, "4.2", evidence)
     changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
     # LOAD DATA changes what is in a table; only a log names its OVERWRITE.
     changes = [one for one in changes if one["change"] != "OVERWRITE"]
@@ -56,9 +56,9 @@ def test_each_command_is_one_change_with_its_content_and_its_catalog(is_log_alon
     assert {one["catalog"] for one in changes} == {"spark_catalog"}
 
 
-@pytest.mark.parametrize("is_log_alone", [False, True])
-def test_table_that_may_have_been_missing_has_no_path(is_log_alone: bool) -> None:
-    _, event = merged_recording(JOB, "4.2", is_log_alone=is_log_alone)
+@pytest.mark.parametrize("evidence", ["all", "event_log"])
+def test_table_that_may_have_been_missing_has_no_path(evidence: str) -> None:
+    _, event = merged_recording(JOB, "4.2", evidence)
     changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
     dropped = [one for one in changes if "missing" in one["objectName"]]
     assert [(one["namespace"], one["name"], one["isCertain"]) for one in dropped] == [
@@ -102,9 +102,9 @@ PLACES: list[tuple[str, str, str, str, bool, bool | None]] = [
 ]
 
 
-@pytest.mark.parametrize("is_log_alone", [False, True])
-def test_no_place_and_no_drop_is_made_up(is_log_alone: bool) -> None:
-    application, event = merged_recording("catalog_places", "4.2", is_log_alone=is_log_alone)
+@pytest.mark.parametrize("evidence", ["all", "event_log"])
+def test_no_place_and_no_drop_is_made_up(evidence: str) -> None:
+    application, event = merged_recording("catalog_places", "4.2", evidence)
     changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
     assert [
         (one["change"], one["objectName"], one["namespace"], one["name"], one["isCertain"], one.get("isIgnored"))
@@ -112,7 +112,7 @@ def test_no_place_and_no_drop_is_made_up(is_log_alone: bool) -> None:
     ] == [
         (change, name, "file" if "/" in place else "spark_catalog", place, certain, ignored)
         for change, name, listened, logged, certain, ignored in PLACES
-        for place in [(logged if is_log_alone else listened).format(home=application.work)]
+        for place in [(logged if evidence == "event_log" else listened).format(home=application.work)]
     ]
 
 
@@ -143,16 +143,16 @@ PLAIN: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-def content_of(job: str, *, is_log_alone: bool) -> list[tuple[str, str, dict[str, Any]]]:
-    _, event = merged_recording(job, "4.2", is_log_alone=is_log_alone)
+def content_of(job: str, evidence: str) -> list[tuple[str, str, dict[str, Any]]]:
+    _, event = merged_recording(job, "4.2", evidence)
     changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
     keys = (*CONTENT, "previousObjectName")
     return [(one["change"], one["objectName"], {key: one[key] for key in keys if key in one}) for one in changes]
 
 
-@pytest.mark.parametrize("is_log_alone", [False, True])
-def test_changes_of_a_delta_table_have_their_content(is_log_alone: bool) -> None:
-    changes = content_of("delta_changes", is_log_alone=is_log_alone)
+@pytest.mark.parametrize("evidence", ["all", "event_log"])
+def test_changes_of_a_delta_table_have_their_content(evidence: str) -> None:
+    changes = content_of("delta_changes", evidence=evidence)
     assert changes == [
         ("CREATE", "shop", {}),
         ("CREATE", "shop.a", {}),
@@ -168,9 +168,9 @@ def test_changes_of_a_delta_table_have_their_content(is_log_alone: bool) -> None
     ]
 
 
-@pytest.mark.parametrize("is_log_alone", [False, True])
-def test_changes_in_a_database_that_is_a_catalog_have_its_name_and_their_content(is_log_alone: bool) -> None:
-    assert content_of("catalog_of_database", is_log_alone=is_log_alone) == [
+@pytest.mark.parametrize("evidence", ["all", "event_log"])
+def test_changes_in_a_database_that_is_a_catalog_have_its_name_and_their_content(evidence: str) -> None:
+    assert content_of("catalog_of_database", evidence=evidence) == [
         ("CREATE", "S 1", {}),
         ("CREATE", "S 1.orders", {}),
         ("CREATE", "S 1.orders", {}),
@@ -184,7 +184,7 @@ def test_changes_in_a_database_that_is_a_catalog_have_its_name_and_their_content
         ("DROP", "S 1.orders", {}),
         ("DROP", "S 1", {}),
     ]
-    _, event = merged_recording("catalog_of_database", "4.2", is_log_alone=is_log_alone)
+    _, event = merged_recording("catalog_of_database", "4.2", evidence)
     changes = event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
     assert {one["catalog"] for one in changes} == {"the db"}
     assert [(one["name"], one["type"]) for one in changes[1]["schema"]] == [
@@ -195,9 +195,9 @@ def test_changes_in_a_database_that_is_a_catalog_have_its_name_and_their_content
     ]
 
 
-@pytest.mark.parametrize("is_log_alone", [False, True])
-def test_changed_columns_of_a_table_of_spark_have_their_names_types_and_fields(is_log_alone: bool) -> None:
-    changes = content_of("catalog_places", is_log_alone=is_log_alone)
+@pytest.mark.parametrize("evidence", ["all", "event_log"])
+def test_changed_columns_of_a_table_of_spark_have_their_names_types_and_fields(evidence: str) -> None:
+    changes = content_of("catalog_places", evidence=evidence)
     fields = [
         {"name": "x", "type": "integer"},
         {

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.shares("recordings")
 @pytest.fixture(scope="module")
 def saved() -> tuple[str, dict[str, list[dict[str, Any]]]]:
     """Return where the program ran, and its changes of the catalog by the objects that they are about."""
-    application, event = merged_recording("catalog_saves", "4.2", is_log_alone=False)
+    application, event = merged_recording("catalog_saves", "4.2")
     changes: dict[str, list[dict[str, Any]]] = {}
     for change in event["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]:
         changes.setdefault(change["objectName"], []).append(change)

@@ -91,10 +91,10 @@ def programs(job: str) -> list[Path]:
     return [truth.program, *([truth.program.parent / truth.before] if truth.before else [])]
 
 
-@pytest.mark.parametrize("is_log_alone", [False, True], ids=["both", "log"])
+@pytest.mark.parametrize("evidence", ["all", "event_log"])
 @pytest.mark.parametrize(("version", "job"), recordings.recordings())
-def test_event_of_recording_is_valid_and_names_no_column_that_no_table_has(version, job, is_log_alone) -> None:
-    application, event = recordings.merged_recording(job, version, is_log_alone=is_log_alone)
+def test_event_of_recording_is_valid_and_names_no_column_that_no_table_has(version, job, evidence) -> None:
+    application, event = recordings.merged_recording(job, version, evidence)
     events = application.home / "lineage" / EVENTS_FILE
     lines = events.read_text().splitlines() if events.exists() else []
     known = {name.casefold() for line in lines for name in columns(json.loads(line))}

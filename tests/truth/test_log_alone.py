@@ -67,7 +67,7 @@ def kind_of(job: str) -> str:
 @pytest.fixture(scope="module")
 def scores() -> Mapping[str, Any]:
     """The scores of each job."""
-    return {job: measure.recorded_scores(job, version, is_log_alone=True) for job, version in LAST.items()}
+    return {job: measure.recorded_scores(job, version, "event_log") for job, version in LAST.items()}
 
 
 @pytest.mark.parametrize("job", LAST)
@@ -121,7 +121,7 @@ def test_a_log_that_is_found_to_be_enough_is_right_and_counts_nothing() -> None:
     enough = {(version, job) for version, job in measure.recordings() if not _lacking(version, job)}
     assert len(enough) > 0.6 * len(list(measure.recordings()))
     for version, job in sorted(enough):
-        scores = measure.recorded_scores(job, version, is_log_alone=True)
+        scores = measure.recorded_scores(job, version, "event_log")
         assert {name for name in scores if name != "rows" and not scores[name].is_perfect} == set(), (version, job)
-        facets = measure.merged_recording(job, version, is_log_alone=True)[1]["run"]["facets"]
+        facets = measure.merged_recording(job, version, "event_log")[1]["run"]["facets"]
         assert not {"sparkLineage_unreadPlans", "sparkLineage_unknownDatasets"} & facets.keys(), (version, job)

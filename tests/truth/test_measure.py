@@ -36,7 +36,7 @@ def event(**changes: Any) -> dict[str, Any]:
     output = b | {"facets": {"columnLineage": lineage}, "outputFacets": {"outputStatistics": {"rowCount": 2}}}
     whole: dict[str, Any] = {
         "eventType": "COMPLETE",
-        "run": {"facets": {}},
+        "run": {"runId": "run", "facets": {}},
         "job": {"facets": {"lineage": {"entries": [b | {"inputs": [a]}]}}},
         "inputs": [a],
         "outputs": [output],
@@ -45,7 +45,7 @@ def event(**changes: Any) -> dict[str, Any]:
 
 
 def wrong(truth: Any, event: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    scores = truth_event.compare(truth, event, HOME)
+    scores = truth_event.compare(truth, [event], HOME)
     return {name: (score.missing, score.too_much) for name, score in scores.items() if not score.is_perfect}
 
 
@@ -89,9 +89,9 @@ def test_what_must_be_counted_is_missing_where_an_event_has_no_count(facet: str)
 
 
 def test_what_must_be_counted_of_other_evidence_is_not_compared() -> None:
-    scores = truth_event.compare(truth(counted=["event_log"]), event(), HOME)
+    scores = truth_event.compare(truth(counted=["event_log"]), [event()], HOME)
     assert scores["counted"] == truth_event.Score(0, (), ())
-    scores = truth_event.compare(truth(counted=["event_log"]), event(), HOME, "event_log")
+    scores = truth_event.compare(truth(counted=["event_log"]), [event()], HOME, "event_log")
     assert scores["counted"].missing == ("event_log",)
 
 
@@ -124,7 +124,7 @@ def test_the_version_of_an_output_is_missing_unless_no_evidence_has_it() -> None
     outputs = {"b": truth().outputs["b"] | {"version": 7}}
     assert wrong(truth(outputs=outputs), event()) == {"versions": (("b = 7",), ())}
     assert wrong(truth(outputs=outputs, unversioned=["b"]), event()) == {}
-    assert truth_event.compare(truth(outputs=outputs), event(), HOME, "event_log")["versions"].is_perfect
+    assert truth_event.compare(truth(outputs=outputs), [event()], HOME, "event_log")["versions"].is_perfect
 
 
 def test_a_facet_names_one_version_or_several() -> None:
@@ -140,7 +140,7 @@ def test_a_snapshot_is_called_by_its_number_among_those_of_its_table() -> None:
     told = truth(datasets={"a": "ice/db/a", "b": "b"}, inputs=["a"], outputs={}, versions={"a": [2]})
     said = event(inputs=[read], outputs=[])
     snapshots = {"ice/db/a": ["33", "22", "11"], "ice/db/other": ["99"]}
-    scores = truth_event.compare(told, said, HOME, "all", snapshots)
+    scores = truth_event.compare(told, [said], HOME, "all", snapshots)
     assert scores["versions"] == truth_event.Score(1, (), ("a @ 3", "a @ 99"))
 
 

@@ -50,11 +50,11 @@ def counted_events(version: str, evidence: str) -> list[Counted]:
 
 def _counted(version: str, job: str, evidence: str) -> Counted:
     """Return one event; what the truth calls without evidence is missing in it as well."""
-    application, event = merged_recording(job, version, is_log_alone=evidence == "event_log")
+    application, event = merged_recording(job, version, evidence)
     truth = replace(read_truth(job), without_evidence=[])
     faults = [
         f"{measure}: {fact}"
-        for measure, score in compare(truth, event, application.work, evidence, application.snapshots).items()
+        for measure, score in compare(truth, [event], application.work, evidence, application.snapshots).items()
         for fact in (*score.too_much, *(() if measure == _NUMBERS else score.missing))
     ]
     counts = tuple(_names(event))

@@ -1,4 +1,4 @@
-"""Reads the merged event: what it says, in the words of the truth; and compares the two."""
+"""Compares events about a program with its truth: the merged event, or all events of another producer."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from truth_file import EVIDENCE, MEASURES, STATED, WHOLE, Facts, Name, Truth, ordered
 
 NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
+_ENDS = ("COMPLETE", "FAIL", "ABORT")
 
 
 @dataclass(frozen=True)
@@ -43,21 +44,24 @@ class Score:
 
 def compare(
     truth: Truth,
-    event: Mapping[str, Any],
+    events: Sequence[Mapping[str, Any]],
     directory: Path,
     evidence: str = "all",
     snapshots: Mapping[str, Sequence[str]] = NONE,
 ) -> dict[str, Score]:
-    """Score each measure of an event about the job that ran in ``directory``.
+    """Score each measure of the events about the job that ran in ``directory``: their facts are those of any of them.
 
-    ``evidence`` is what it was made from; ``snapshots`` are those of Iceberg's tables below the directory, in order.
+    ``evidence`` is what they were made from; ``snapshots`` are those of Iceberg's tables below the directory, in order.
     Without them the versions of these tables have no numbers.
     """
     names = truth.names(directory)
-    observed = facts_of(event, names, directory)
+    facts = [facts_of(event, names, directory) for event in events]
+    observed: Facts = {each: set().union(*(one.get(each, ()) for one in facts)) for each in (*MEASURES, *STATED)}
+    observed["state"] = set(_last_states(events))
     has_versions = bool(snapshots) or "iceberg" not in truth.packages
-    observed["versions"] = set(_version_facts(event, names, directory, snapshots)) if has_versions else set()
-    observed["counted"] = {evidence} if is_counted(event) else set()
+    versions = (_version_facts(event, names, directory, snapshots) for event in events)
+    observed["versions"] = set().union(*versions) if has_versions else set()
+    observed["counted"] = {evidence} if any(map(is_counted, events)) else set()
     other = {("counted", each) for each in EVIDENCE if each != evidence}
     beyond = {(each["measure"], each["fact"]) for each in truth.without_evidence} | other
     scores = {}
@@ -80,8 +84,8 @@ def facts_of(event: Mapping[str, Any], aliases: Mapping[Name, str], directory: P
     run_facets, job_facets = event["run"].get("facets", {}), event["job"].get("facets", {})
     facts: Facts = {
         "state": {event["eventType"]},
-        "inputs": {called(each) for each in event["inputs"]},
-        "outputs": {called(each) for each in event["outputs"]},
+        "inputs": {called(each) for each in event.get("inputs", [])},
+        "outputs": {called(each) for each in event.get("outputs", [])},
         "attempted": {called(each) for each in run_facets.get("sparkLineage_attemptedOutputs", {}).get("outputs", [])},
         "direct": set(),
         "indirect": set(),
@@ -96,13 +100,13 @@ def facts_of(event: Mapping[str, Any], aliases: Mapping[Name, str], directory: P
             if change.get("isCertain", True)
         ),
     }
-    for output in event["outputs"]:
+    for output in event.get("outputs", []):
         rows = output.get("outputFacets", {}).get("outputStatistics", {}).get("rowCount")
         if rows is not None:
             facts["rows"].add(f"{called(output)} = {rows}")
         for write in output.get("outputFacets", {}).get("sparkLineage_writes", {}).get("operations", []):
             facts["write"].add(f"{called(output)} = {write['operation'].lower()}")
-        for kind, column, source in _edges(output["facets"].get("columnLineage", {})):
+        for kind, column, source in _edges(output.get("facets", {}).get("columnLineage", {})):
             facts[kind].add(f"{called(output)}.{column} < {called(source)}.{source['field']}")
     for entry in job_facets.get("lineage", {}).get("entries", []):
         facts["feeds"] |= {f"{called(entry)} < {called(fed)}" for fed in entry.get("inputs", [])}
@@ -125,11 +129,24 @@ def versions_of(dataset: Mapping[str, Any]) -> set[str]:
     return {str(version) for version in named if version is not None}
 
 
+def _last_states(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Return the last state of each run that has no parent among the runs of the events."""
+    states: dict[str, str] = {}
+    parents: dict[str, str] = {}
+    for event in events:
+        run_id = event["run"]["runId"]
+        parents[run_id] = event["run"].get("facets", {}).get("parent", {}).get("run", {}).get("runId", "")
+        # What comes late does not begin a run anew.
+        if states.get(run_id) not in _ENDS:
+            states[run_id] = event["eventType"]
+    return (state for run_id, state in states.items() if parents[run_id] not in states)
+
+
 def _version_facts(
     event: Mapping[str, Any], aliases: Mapping[Name, str], directory: Path, snapshots: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     by_alias = {aliases.get(("file", f"{directory}/{location}")): known for location, known in snapshots.items()}
-    for datasets, kind in ((event["inputs"], "@"), (event["outputs"], "=")):
+    for datasets, kind in ((event.get("inputs", []), "@"), (event.get("outputs", []), "=")):
         for dataset in datasets:
             alias = _called(dataset, aliases, directory)
             known = by_alias.get(alias, ())
@@ -158,7 +175,7 @@ def _called(dataset: Mapping[str, Any], aliases: Mapping[Name, str], directory: 
 def _edges(lineage: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Return kind, output column and source of each edge; an edge without transformations is a plain copy."""
     for column, each in lineage.get("fields", {}).items():
-        for source in each["inputFields"]:
+        for source in each.get("inputFields", []):
             for how in source.get("transformations") or [{"type": "DIRECT"}]:
                 yield how["type"].lower(), column, source
     for source in lineage.get("dataset", []):

@@ -86,9 +86,9 @@ def recorded(job: str, version: str, home: Path) -> Application:
     return kept_application(home)
 
 
-def merged_recording(job: str, version: str, *, is_log_alone: bool = False) -> tuple[Application, dict[str, Any]]:
+def merged_recording(job: str, version: str, evidence: str = "all") -> tuple[Application, dict[str, Any]]:
     """Return a recorded application and its event; a process unpacks and merges each once."""
-    return _unpacked(job, version), json.loads(_merged(job, version, is_log_alone))
+    return _unpacked(job, version), json.loads(_merged(job, version, evidence))
 
 
 @cache
@@ -97,8 +97,8 @@ def _unpacked(job: str, version: str) -> Application:
 
 
 @cache
-def _merged(job: str, version: str, is_log_alone: bool) -> str:
-    return json.dumps(_unpacked(job, version).merged(is_log_alone=is_log_alone))
+def _merged(job: str, version: str, evidence: str) -> str:
+    return json.dumps(_unpacked(job, version).merged(evidence=evidence))
 
 
 @cache

@@ -75,12 +75,13 @@ class Application:
         """When the executions started, in epoch seconds, of whose plans something was not understood."""
         return [one.started for one in read_event_log(self.home / "eventlog", None) if one.unread]
 
-    def merged(self, *options: str, is_log_alone: bool = False) -> dict[str, Any]:
-        """The event that the command makes of the files, or of the event log alone."""
+    def merged(self, *options: str, evidence: str = "all") -> dict[str, Any]:
+        """The event that the command makes of the files, or with ``evidence`` of those of ``listener`` or ``event_log``."""
         merged = self.home / "merged.json"
         command = ["merge", "--exit-code", str(self.exit_code)]
-        command += [] if is_log_alone else [str(self.home / "lineage" / EVENTS_FILE)]
-        command += ["--event-log", str(self.home / "eventlog"), "--output", str(merged), *options]
+        command += [] if evidence == "event_log" else [str(self.home / "lineage" / EVENTS_FILE)]
+        command += [] if evidence == "listener" else ["--event-log", str(self.home / "eventlog")]
+        command += ["--output", str(merged), *options]
         if exit_code := main(command):
             message = f"spark-lineage {' '.join(command)} ended with {exit_code}"
             raise RuntimeError(message)
