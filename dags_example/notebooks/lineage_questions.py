@@ -1,12 +1,14 @@
 """An example: four questions to the tables of an archive, as a notebook.
 
 ``python lineage_questions.py ARCHIVE [NAMESPACE NAME [COLUMN]]``; without a name it asks about what most tasks read.
-Cells begin with ``# %%``, as Jupyter (with jupytext), VS Code and Databricks read them.
+Cells begin with ``# %%``, as VS Code and Databricks read them. ``lineage_questions.ipynb`` is the same for Jupyter; its
+archive is that of the variable ``SPARK_LINEAGE_EXAMPLE_ARCHIVE``.
 """
 
 # %%
 from __future__ import annotations
 
+import os
 import sys
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,7 +17,9 @@ from pyspark.sql import functions as f
 from spark_lineage.archive.rows import TABLES
 from spark_lineage.archive.tables import read_table
 
-ARCHIVE, *ASKED = sys.argv[1:]
+# The arguments of a kernel are its own.
+IN_JUPYTER = "ipykernel" in sys.modules
+ARCHIVE, *ASKED = [os.environ["SPARK_LINEAGE_EXAMPLE_ARCHIVE"]] if IN_JUPYTER else sys.argv[1:]
 DAYS = 7
 
 spark = SparkSession.builder.getOrCreate()

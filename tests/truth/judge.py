@@ -4,15 +4,19 @@
 what is merged of the listener, of the event log, and of both. ``python tests/truth/judge.py DIR... --work PATH`` judges
 the events of other producers: ``DIR/PROGRAM.jsonl`` has one event a line, and ``PATH`` is the directory in which the
 program ran (``{program}`` stands for its name). Nothing is merged: a fact is right if it is true and in any event.
+
+``python tests/truth/judge.py --lay-out HOME [--program PATTERN]`` makes ``HOME/PROGRAM/work`` with what each program
+reads, and ``HOME/PROGRAM/run.sh``, which runs it with the options of ``spark-submit`` that a listener needs.
 """
 
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import io
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, field
 from functools import reduce
@@ -26,7 +30,7 @@ from rich.table import Table
 from truth_event import Score, compare
 from truth_file import jobs, read_truth
 from truth_recording import merged_recording, recordings
-from truth_run import iceberg_snapshots
+from truth_run import iceberg_snapshots, lay_out, own_version
 
 from spark_lineage.launch.directory import EVENTS_FILE
 
@@ -47,6 +51,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "attempted": ("failed writes", "sparkLineage_attemptedOutputs"),
     "counted": ("gaps that are counted", "sparkLineage_unknownDatasets"),
 }
+STANDARD = tuple(kind for kind, (_, facet) in KINDS.items() if not facet.startswith("sparkLineage_"))
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,10 @@ class Verdict:
         """The score of all programs."""
         return reduce(add, (scores[kind] for scores in self.programs.values()), Score(0, (), ()))
 
-    @property
-    def perfect(self) -> int:
-        """The number of programs about which nothing is missing and nothing too much."""
-        return sum(all(score.is_perfect for score in scores.values()) for scores in self.programs.values())
+    def perfect(self, kinds: Iterable[str]) -> int:
+        """The number of programs about which nothing of these kinds is missing, and nothing too much."""
+        wanted = set(kinds)
+        return sum(all(scores[kind].is_perfect for kind in wanted) for scores in self.programs.values())
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--recorded", action="store_true", help="beside DIR, judge the recordings of the same programs")
     parser.add_argument("--format", choices=_FORMATS, default="text", help="report: JSON of compatibility-tests")
     parser.add_argument("--details", action="store_true", help="list what is missing and what is too much (text only)")
+    parser.add_argument("--lay-out", type=Path, metavar="HOME", help="prepare the programs for another listener")
+    parser.add_argument("--program", default="*", metavar="PATTERN", help="which are prepared; default: all")
     asked = parser.parse_args(arguments)
+    if asked.lay_out:
+        lay_out_programs(asked.lay_out, asked.program)
+        return 0
     with redirect_stderr(io.StringIO()):
         verdicts = [judge(each.name, read_directory(each, asked.work)) for each in asked.directories]
         if asked.recorded or not asked.directories:
@@ -96,6 +106,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.details and asked.format == "text":
         sys.stdout.write("\n".join(_details(verdicts)) + "\n")
     return 0
+
+
+def lay_out_programs(home: Path, pattern: str) -> None:
+    """Prepare the programs that the PySpark beside this Python can run without a server, and print their scripts."""
+    version = own_version()
+    for program in fnmatch.filter(jobs(), pattern):
+        truth = read_truth(program)
+        if version in truth.releases and "kafka" not in truth.packages:
+            sys.stdout.write(f"{lay_out(truth, version, home / program)}\n")
 
 
 def judge(producer: str, described: Iterator[Described]) -> Verdict:
@@ -156,7 +175,8 @@ def _recorded(programs: set[str], evidence: str, *, is_merged: bool = True) -> I
 def _rows(verdicts: Sequence[Verdict]) -> Iterator[Sequence[str]]:
     yield "", *(verdict.producer for verdict in verdicts)
     yield "programs", *(str(len(verdict.programs)) for verdict in verdicts)
-    yield "of them without any fault", *(str(verdict.perfect) for verdict in verdicts)
+    yield "right in what OpenLineage has facets for", *(str(verdict.perfect(STANDARD)) for verdict in verdicts)
+    yield "right in all", *(str(verdict.perfect(KINDS)) for verdict in verdicts)
     for kind, (name, _) in KINDS.items():
         yield name, *(_cell(verdict.total(kind)) for verdict in verdicts)
 
@@ -165,7 +185,7 @@ def _cell(score: Score) -> str:
     """Return precision and recall; of a kind about which the events have nothing there is no precision."""
     if not score.right and not score.missing and not score.too_much:
         return ""
-    precision = _percent(score.precision) if score.right or score.too_much else "–"
+    precision = _percent(score.precision) if score.right or score.too_much else "none"
     return f"{precision} / {_percent(score.recall)}"
 
 
@@ -195,7 +215,7 @@ def _json(verdicts: Sequence[Verdict]) -> str:
     found = {
         verdict.producer: {
             "programs": len(verdict.programs),
-            "perfect": verdict.perfect,
+            "right": {"standard": verdict.perfect(STANDARD), "all": verdict.perfect(KINDS)},
             "kinds": {kind: _numbers(verdict.total(kind)) for kind in KINDS},
             "by_program": {
                 program: {kind: asdict(score) for kind, score in scores.items() if not score.is_perfect}
@@ -229,13 +249,15 @@ def _report(verdicts: Sequence[Verdict]) -> str:
             }
             for program, scores in verdict.programs.items()
         ]
-        components.append({
-            "name": verdict.producer,
-            "component_type": "producer",
-            "component_version": verdict.engine["version"],
-            "openlineage_version": verdict.engine["openlineageAdapterVersion"],
-            "scenarios": scenarios,
-        })
+        components.append(
+            {
+                "name": verdict.producer,
+                "component_type": "producer",
+                "component_version": verdict.engine["version"],
+                "openlineage_version": verdict.engine["openlineageAdapterVersion"],
+                "scenarios": scenarios,
+            }
+        )
     return json.dumps(components, indent=2) + "\n"
 
 

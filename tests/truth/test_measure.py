@@ -61,7 +61,7 @@ def test_what_is_missing_and_what_is_too_much_is_told_by_its_alias_or_else_by_it
 def test_every_measure_is_compared() -> None:
     found = wrong(truth(exit_code=1, attempted=["a"], catalog=[{"change": "drop", "dataset": "b"}]), event(outputs=[]))
     assert set(found) == {"state", "outputs", "attempted", "direct", "indirect", "rows", "catalog"}
-    assert set(wrong(truth(), event(job={"facets": {}}))) == {"feeds"}
+    assert set(wrong(truth(), event(job={"facets": {"lineage": {"entries": []}}}))) == {"feeds"}
 
 
 def test_what_the_truth_does_not_state_is_not_compared() -> None:
@@ -85,7 +85,7 @@ def test_precision_and_recall_are_shares_of_what_is_said_and_of_what_is_true() -
 def test_what_must_be_counted_is_missing_where_an_event_has_no_count(facet: str) -> None:
     counted, parts = truth(counted=["all"]), "commands" if facet.endswith("Datasets") else "parts"
     assert wrong(counted, event()) == {"counted": (("all",), ())}
-    assert wrong(counted, event(run={"facets": {facet: {parts: [{"name": "x", "count": 1}]}}})) == {}
+    assert wrong(counted, event(run={"runId": "run", "facets": {facet: {parts: [{"name": "x", "count": 1}]}}})) == {}
 
 
 def test_what_must_be_counted_of_other_evidence_is_not_compared() -> None:

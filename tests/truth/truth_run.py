@@ -76,7 +76,7 @@ class Application:
         return [one.started for one in read_event_log(self.home / "eventlog", None) if one.unread]
 
     def merged(self, *options: str, evidence: str = "all") -> dict[str, Any]:
-        """The event that the command makes of the files, or with ``evidence`` of those of ``listener`` or ``event_log``."""
+        """The event that the command makes of the files; ``evidence`` may be ``listener`` or ``event_log`` alone."""
         merged = self.home / "merged.json"
         command = ["merge", "--exit-code", str(self.exit_code)]
         command += [] if evidence == "event_log" else [str(self.home / "lineage" / EVENTS_FILE)]
@@ -125,6 +125,28 @@ def run_job(truth: Truth, version: str, home: Path, *, has_listener: bool = True
     if snapshots := iceberg_snapshots(application.work):
         (home / SNAPSHOTS_FILE).write_text(json.dumps(snapshots))
     return application
+
+
+def lay_out(truth: Truth, version: str, home: Path) -> Path:
+    """Put what a program reads into ``home/work``, and return a script that runs it with any listener.
+
+    Arguments of the script are options of ``spark-submit``, but for ``--jars``, which the program may need itself.
+    """
+    work = home.resolve() / "work"
+    work.mkdir(parents=True)
+    jars = [_jar(coordinate) for coordinate in truth.jars(version)]
+    env = _env(environment(version)) | {"PYTHONPATH": os.pathsep.join(jars)}
+    _lay_out(truth, work, jars, env)
+    options = [part for key, value in _conf(truth, work).items() for part in ("--conf", f"{key}={value}")]
+    options += ["--jars", ",".join(jars)] if jars else []
+    run = shlex.join(["spark-submit", "--master", MASTER, *options])
+    script = home / "run.sh"
+    script.write_text(
+        f"#!/bin/bash\ncd {shlex.quote(str(work))} || exit\n"
+        f"export PYTHONPATH={shlex.quote(env['PYTHONPATH'])} PATH={shlex.quote(env['PATH'])}\n"
+        f'exec {run} "$@" {shlex.join([str(truth.program), str(work)])}\n'
+    )
+    return script
 
 
 def kept_application(home: Path) -> Application:
