@@ -120,10 +120,11 @@ def lay_out_programs(home: Path, pattern: str) -> None:
 def judge(producer: str, described: Iterator[Described]) -> Verdict:
     """Compare the events about each program with its truth."""
     programs, engine = {}, {"version": "", "openlineageAdapterVersion": ""}
-    for each in described:
-        programs[each.program] = compare(
-            read_truth(each.program), each.events, each.work, each.evidence, each.snapshots
-        )
+    every = list(described)
+    is_explicit = any("lineage" in event["job"].get("facets", {}) for each in every for event in each.events)
+    for each in every:
+        events = each.events if is_explicit else [_with_lineage(event) for event in each.events]
+        programs[each.program] = compare(read_truth(each.program), events, each.work, each.evidence, each.snapshots)
         for event in each.events:
             engine |= event["run"].get("facets", {}).get("processing_engine", {})
     return Verdict(producer, programs, engine)
@@ -164,6 +165,15 @@ def read_events(path: Path) -> list[Event]:
     return events
 
 
+def _with_lineage(event: Event) -> Event:
+    """Return an event whose facet ``lineage`` has what the event means without it: each input feeds each output."""
+    entries = [
+        {"namespace": output["namespace"], "name": output["name"], "inputs": event.get("inputs", [])}
+        for output in event.get("outputs", [])
+    ]
+    return {**event, "job": {**event["job"], "facets": {"lineage": {"entries": entries}}}}
+
+
 def _recorded(programs: set[str], evidence: str, *, is_merged: bool = True) -> Iterator[Described]:
     last = {program: version for version, program in recordings() if program in programs}
     for program, version in sorted(last.items()):
@@ -196,8 +206,9 @@ def _percent(share: float) -> str:
 
 def _markdown(verdicts: Sequence[Verdict]) -> str:
     head, *rows = _rows(verdicts)
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(row)} |\n" for row in lines).replace("|  |", "| |").replace("| --- |", "|---|")
+    lines = ["".join(f" {cell} |" if cell else " |" for cell in row) for row in (head, *rows)]
+    lines.insert(1, "---|" * len(head))
+    return "".join(f"|{line}\n" for line in lines)
 
 
 def _text(verdicts: Sequence[Verdict]) -> str:

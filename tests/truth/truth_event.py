@@ -108,9 +108,7 @@ def facts_of(event: Mapping[str, Any], aliases: Mapping[Name, str], directory: P
             facts["write"].add(f"{called(output)} = {write['operation'].lower()}")
         for kind, column, source in _edges(output.get("facets", {}).get("columnLineage", {})):
             facts[kind].add(f"{called(output)}.{column} < {called(source)}.{source['field']}")
-    # Without the facet, each input of an event feeds each of its outputs.
-    fed_by_all = [{**output, "inputs": event.get("inputs", [])} for output in event.get("outputs", [])]
-    for entry in job_facets.get("lineage", {}).get("entries", fed_by_all):
+    for entry in job_facets.get("lineage", {}).get("entries", []):
         facts["feeds"] |= {f"{called(entry)} < {called(fed)}" for fed in entry.get("inputs", [])}
     return facts
 
