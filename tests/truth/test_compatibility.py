@@ -1,4 +1,4 @@
-"""The listener's events that OpenLineage's compatibility-tests have recorded on other clusters become one true event."""
+"""The listener's events that OpenLineage's compatibility-tests have recorded elsewhere become one true event."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def merged(scenario: str, path: Path) -> dict[str, Any]:
 
 
 def names(datasets: list[dict[str, Any]]) -> list[str]:
-    return [one["name"] for one in datasets]
+    """Return the last part of the path of each dataset."""
+    return [one["name"].rpartition("/")[2] for one in datasets]
 
 
 def edges(event: dict[str, Any], kind: str) -> set[tuple[str, str, str]]:
@@ -42,8 +43,8 @@ def test_columns_of_their_query_are_those_of_its_text(tmp_path: Path, shift: int
     (tmp_path / "events.ndjson").write_text("\n".join([*lines[shift:], *lines[:shift]]))
     main(["merge", str(tmp_path / "events.ndjson"), "--exit-code", "0", "--output", str(tmp_path / "event.json")])
     event = json.loads((tmp_path / "event.json").read_text())
-    assert names(event["inputs"]) == ["/tmp/cll_test/cll_source1", "/tmp/cll_test/cll_source2"]
-    assert names(event["outputs"]) == ["/tmp/cll_test/tbl1"]
+    assert names(event["inputs"]) == ["cll_source1", "cll_source2"]
+    assert names(event["outputs"]) == ["tbl1"]
     direct = {("ident", "cll_source1", "a"), ("trans", "cll_source1", "b"), ("agg", "cll_source2", "c")}
     assert edges(event, "DIRECT") == direct
     deciding = {("cll_source1", "a"), ("cll_source1", "b"), ("cll_source2", "a")}
@@ -53,11 +54,11 @@ def test_columns_of_their_query_are_those_of_its_text(tmp_path: Path, shift: int
 def test_table_of_bigquery_feeds_their_files(tmp_path: Path) -> None:
     event = merged("shakespeare", tmp_path / "event.json")
     assert [(one["namespace"], one["name"]) for one in event["inputs"]] == [("bigquery", WORDS)]
-    assert names(event["outputs"]) == ["/tmp/outputs/1729097570970"]
+    assert names(event["outputs"]) == ["1729097570970"]
     assert edges(event, "DIRECT") == {("word", WORDS, "word"), ("sum(word_count)", WORDS, "word_count")}
 
 
 def test_table_that_their_program_makes_and_reads_is_an_output(tmp_path: Path) -> None:
     event = merged("hive", tmp_path / "event.json")
     assert names(event["inputs"]) == []
-    assert names(event["outputs"]) == ["/user/hive/warehouse/t1", "/user/hive/warehouse/t2"]
+    assert names(event["outputs"]) == ["t1", "t2"]
