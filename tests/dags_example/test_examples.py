@@ -148,12 +148,14 @@ def test_stateful_stream_has_no_state_as_dataset_and_the_sums_come_from_the_sour
         column: {(one["field"], each["type"]) for one in told["inputFields"] for each in one["transformations"]}
         for column, told in fields.items()
     }
-    assert sources["sold"] == {("quantity", "DIRECT")}
-    assert ("ordered_at", "DIRECT") in sources["day"]
+    assert sources == {
+        "day": {("ordered_at", "DIRECT"), ("ordered_at", "INDIRECT")},
+        "product": {("product", "DIRECT")},
+        "sold": {("quantity", "DIRECT")},
+    }
     deciding = {one["field"] for one in output["facets"]["columnLineage"]["dataset"]}
-    assert {"ordered_at", "product", "order_id"} <= deciding
-    written = pyarrow.parquet.read_table(f"{ran.home}/lake/windows/orders")
-    assert output["outputFacets"]["outputStatistics"]["rowCount"] == written.num_rows > 0
+    assert deciding == {"ordered_at", "product", "order_id"}
+    assert pyarrow.parquet.read_table(f"{ran.home}/lake/windows/orders").num_rows > 0
 
 
 def test_accumulators_are_the_numbers_of_a_declared_output(ran: Any) -> None:
