@@ -65,6 +65,11 @@ def test_remember_values_registers_what_is_no_name_with_airflow() -> None:
     assert masker.redact("tried Zx9!q2Zx9!q2 in sunshine") == "tried *** in sunshine"
 
 
+def test_the_directory_of_a_shell_is_no_secret() -> None:
+    own_secrets.remember_values({"PWD": "/opt/airflow", "OLDPWD": "/home/airflow", "DB_PWD": "/opt/q9!zz"})
+    assert redact("open /opt/airflow and /home/airflow by /opt/q9!zz") == "open /opt/airflow and /home/airflow by ***"
+
+
 def test_a_short_secret_is_not_masked_as_airflow_leaves_it_out() -> None:
     masker.mask_secret("abcd")
     assert redact("abcd") == "abcd"

@@ -68,7 +68,11 @@ class ConnectionTransport(Transport):
         sender = ConnectionSender((self.config.conn_id,), settings, guard, is_for_provider=True)
         sender.put(Outgoing.encode(as_meant(event)), at_most_seconds=seconds)
         if left := sender.deliver(seconds):
-            _log.warning("Of the events for %s, %s.", ", ".join(sender.destinations), left)
+            _log.warning(
+                "Of the events for %s, %s: `spark-lineage outbox list` has the reason.",
+                ", ".join(sender.destinations),
+                left,
+            )
 
 
 def _is_ours_to_end(event: Event) -> bool:

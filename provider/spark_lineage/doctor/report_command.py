@@ -174,7 +174,7 @@ def _add_launch(report: _Report, launch: Launch) -> None:
         with open_to_read(events) as stream:
             collector.read(stream, source=str(events))
     else:
-        report.missing.append(f"the listener's lineage file {events}")
+        report.missing.append(f"the listener's lineage file {events}: a run by the event log alone has none")
     ids = application_ids(launch.application_id, launch.external_id) | collector.application_ids
     places = {*launch.event_logs, *collector.event_log_directories.values()}
     for place in sorted(places):
@@ -184,9 +184,9 @@ def _add_launch(report: _Report, launch: Launch) -> None:
     for log in sorted(logs):
         report.add_lines(f"event-log/{log.name}", (line for _, line in GrowingEventLog(log).finish()))
     if not logs:
-        report.missing.append(
-            f"an event log of {', '.join(sorted(ids)) or 'its application'} in {', '.join(sorted(places)) or directory}"
-        )
+        application = ", ".join(sorted(ids)) or "its application"
+        where = ", ".join(sorted(places)) or directory
+        report.missing.append(f"an event log of {application} in {where}: a task removes its own when it is read")
 
 
 def _file_lines(path: Path) -> Iterator[bytes | LineError]:

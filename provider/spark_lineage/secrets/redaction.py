@@ -280,6 +280,8 @@ _LONGEST = 1_000_000
 _KEPT = 250_000
 # Of a value in which secrets are looked for.
 _LONGEST_VALUE, _MOST_SECRETS = 4_000, 4
+# Variables of a shell; ``PWD`` of an ODBC connection is a password.
+_DIRECTORIES = ("PWD", "OLDPWD")
 # Nothing that OpenLineage knows is nested so deep, and Python has a thousand levels in all.
 _MAX_LEVELS = 200
 # Where it may be cut: no secret with a shape of its own has one of these in it.
@@ -482,7 +484,7 @@ def remember_values(properties: Mapping[str, Any]) -> None:
     Those are passwords in URLs and in JAAS configurations. Values that are short are not remembered, and one that could
     be a name (``hive``) is masked where it stands alone: they would tear holes into ordinary text.
     """
-    texts = {str(key): str(value) for key, value in properties.items()}
+    texts = {str(key): str(value) for key, value in properties.items() if key not in _DIRECTORIES}
     remember_texts(value for key, value in texts.items() if is_secret_key(key))
     for text in texts.values():
         if len(text) <= _LONGEST_VALUE and MASK not in text:
