@@ -24,12 +24,17 @@ def says(application: Path, *others: object) -> bool:
         ("def late():\n    from sessions.local import session", "sessions/local.py"),
         ("from sessions import anything", "sessions/deep/er.py"),
         ("import common", "sessions.py"),
+        ("import os as o, sessions", "sessions.py"),
+        ("try: import sessions\nexcept ImportError: pass", "sessions.py"),
+        ("from package import load", "sessions.py"),
     ],
 )
 def test_modules_beside_the_program(tmp_path: Path, imported: str, file: str) -> None:
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text('KEY = "spark.eventLog.dir"')
     (tmp_path / "common.py").write_text("import sessions\nimport common")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "load.py").write_text("from sessions import session")
     (tmp_path / "other_job.py").write_text('KEY = "spark.eventLog.dir"')
     job = tmp_path / "job.py"
     job.write_text(f"from . import x\n{imported}\n")

@@ -96,7 +96,10 @@ _NO_PROPERTIES = f"{FACETS_PREFIX}spark_properties.disabled"
 _PROGRAM_FILES = BoundedPlace("the files of the program", 5.0)
 # Of one file; a program has less, and what has more is data.
 _MOST_BYTES = 4 * 1024 * 1024
-_IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*)", re.MULTILINE)
+_IMPORTED = rb"[\w.]+(?:[ \t]+as[ \t]+\w+)?"
+_IMPORTS = re.compile(
+    rb"(?:^|[:;])[ \t]*(?:from|import)[ \t]+(%b(?:[ \t]*,[ \t]*%b)*)" % (_IMPORTED, _IMPORTED), re.MULTILINE
+)
 # A fat jar holds Spark itself, or what knows its settings.
 _LIBRARIES = ("org/apache/", "io/openlineage/")
 
@@ -253,6 +256,7 @@ def program_says(word: bytes, application: str, others: Iterable[str]) -> bool:
 def files_of_program(texts: Iterable[str]) -> Iterator[Path]:
     """Return the files on this machine that texts name, and those that Python imports from beside them, each once."""
     waiting, seen = list(texts), set[Path]()
+    homes, searched = {Path(without_scheme(text)).parent for text in waiting if text.endswith(".py")}, set[Path]()
     for text in waiting:
         path = Path(without_scheme(text).partition("#")[0])
         with suppress(OSError, ValueError):
@@ -261,7 +265,11 @@ def files_of_program(texts: Iterable[str]) -> Iterator[Path]:
             seen.add(path)
             yield path
             if path.suffix == ".py" and path.stat().st_size <= _MOST_BYTES:
-                waiting += _beside(path, path.read_bytes())
+                # A module of a package imports others from where the program is.
+                modules = {home / name for home in homes | {path.parent} for name in _imports(path.read_bytes())}
+                for module in modules - searched:
+                    waiting += map(str, [module.with_suffix(".py"), *module.rglob("*.py")])
+                searched |= modules
 
 
 def _contents(path: Path) -> Iterator[bytes]:
@@ -274,13 +282,10 @@ def _contents(path: Path) -> Iterator[bytes]:
         yield path.read_bytes()
 
 
-def _beside(program: Path, content: bytes) -> Iterator[str]:
-    """Return the files of the modules that a Python file imports from its own directory, as Python would find them."""
-    for imported in _IMPORTS.findall(content):
-        for name in imported.decode().split(","):
-            if top := name.strip().partition(".")[0]:
-                yield str(program.parent / f"{top}.py")
-                yield from map(str, (program.parent / top).rglob("*.py"))
+def _imports(content: bytes) -> set[str]:
+    """Return the packages, and modules outside of packages, that a Python file imports."""
+    names = (name for imported in _IMPORTS.findall(content) for name in imported.decode().split(","))
+    return {name.split()[0].partition(".")[0] for name in names} - {""}
 
 
 # Beside the wait for the jar, which has its own limit.
