@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,6 +21,8 @@ _OF_THE_RUN = re.compile(
     r"|\w*data_interval\w*|(?:ds|ts|prev|next|yesterday|tomorrow)_\w+|triggering_\w+|inlet_events|outlet_events)\b"
 )
 _TEMPLATE = re.compile(r"\{[{%]")
+# The arguments that decide what is run, and are not templates; `_conf` is that of the operator of Spark SQL.
+_NO_TEMPLATES = ("_java_class", "_conn_id", "_conf")
 # Larger programs are known by their size.
 _MAX_PROGRAM_BYTES = 32 * 1024 * 1024
 
@@ -35,8 +39,7 @@ def submission_digest(task: Any) -> str:
     submitted = {
         name: _identity(getattr(original, name, None), getattr(task, name, None)) for name in task.template_fields
     }
-    # The only argument that decides what is run, and is no template.
-    submitted["java_class"] = str(getattr(task, "_java_class", None))
+    submitted |= {name: getattr(task, name, None) for name in _NO_TEMPLATES}
     submitted["program"] = _program(task)
     # What JSON has not is known by its type: the text of an object may hold its address.
     text = json.dumps(submitted, sort_keys=True, default=lambda value: type(value).__qualname__)
@@ -57,22 +60,34 @@ def _identity(original: Any, rendered: Any) -> Any:
 
 
 def is_known(task: Any) -> bool:
-    """Whether the digest has the content of the program: one that lies elsewhere may change under its name."""
-    application = getattr(task, "application", None)
-    return not application or Path(without_scheme(str(application))).is_file()
+    """Whether the digest has the content of the program: files elsewhere may change under their names.
+
+    Files that a command, a manifest or the parameters of a service name are not in the digest.
+    """
+    named = _named(task)
+    return bool(getattr(task, "sql", None) or named) and all(Path(without_scheme(name)).is_file() for name in named)
+
+
+def _named(task: Any) -> list[str]:
+    """Return the program of a task and its Python files; a partial function or a callable object has no file."""
+    function = getattr(task, "python_callable", None)
+    code = getattr(inspect.unwrap(function), "__code__", None) if function is not None else None
+    application = str(getattr(task, "application", None) or getattr(code, "co_filename", ""))
+    py_files = str(getattr(task, "py_files", None) or "").split(",") if application else []
+    return [name.strip().partition("#")[0] for name in (application, *py_files) if name.strip()]
 
 
 def _program(task: Any) -> str:
     """Return the digest of the program's files that are on this machine, with what Python imports from beside them."""
-    code = getattr(getattr(task, "python_callable", None), "__code__", None)
-    application = str(getattr(task, "application", None) or getattr(code, "co_filename", ""))
-    found = list[bytes]()
+    named = _named(task)
+    found = list[tuple[str, str]]()
     # Whatever is elsewhere has its name among the arguments.
-    for path in files_of_program([application, *str(getattr(task, "py_files", None) or "").split(",")]):
+    for path in files_of_program([*named, str(getattr(task, "properties_file", None) or "")]):
         with suppress(OSError):
             size = path.stat().st_size
-            found.append(
-                str(size).encode() if size > _MAX_PROGRAM_BYTES else hashlib.sha256(path.read_bytes()).digest()
-            )
+            content = str(size) if size > _MAX_PROGRAM_BYTES else hashlib.sha256(path.read_bytes()).hexdigest()
+            # The whole path differs where each version of a DAG has a directory of its own.
+            home = Path(without_scheme(named[0])).parent if named else path.parent
+            found.append((os.path.relpath(path, home), content))
     # A directory has no order that lasts.
-    return hashlib.sha256(b"".join(sorted(found))).hexdigest() if found else ""
+    return hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest() if found else ""
