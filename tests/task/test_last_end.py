@@ -68,6 +68,17 @@ def test_of_an_input_with_a_new_column_only_the_known_ones_get_a_type() -> None:
         assert one.schema == (SchemaField("id", "int"), SchemaField("new"))
 
 
+def test_with_last_types_gives_an_output_of_another_input_no_type() -> None:
+    sums, create = DatasetName("file", "/sums"), {"change": "CREATE", "namespace": "file", "name": "/sums"}
+    end = structs.replace(END, changes=[{**create, "objectName": "sums", "schema": [{"name": "id", "type": "int"}]}])
+    change = CatalogChange("CREATE", "TABLE", sums, "sums", AT, schema=(SchemaField("id"),))
+    for read, kind in (("/orders", "int"), ("/other", None)):
+        made = structs.replace(dataset("/sums", "id"), fed_by=(DatasetName("file", read),))
+        lineage = structs.replace(ALONE, inputs=(dataset(read, "id"),), outputs=(made,), catalog_changes=(change,))
+        typed = with_last_types(lineage, end)
+        assert typed.outputs[0].schema == typed.catalog_changes[0].schema == (SchemaField("id", kind),)
+
+
 @pytest.mark.parametrize(
     ("lineage", "end"),
     [

@@ -56,14 +56,18 @@ class Lent(NamedTuple):
     def to(self, lineage: TaskLineage) -> TaskLineage:
         """Add types, catalogs, and the columns of inputs that were not read, to a lineage of the event log alone.
 
-        Of an input with a new column only the known ones get a type: it has changed.
+        Of an input with a new column only the known ones get a type: it has changed. An output that is made from an
+        unknown input gets no type, because that input may give a column of the same name another one.
         """
+        known_inputs = self.inputs.keys()
+        changed = {one.dataset for one in lineage.outputs if not known_inputs >= set(one.fed_by)}
 
         def dataset(one: DatasetLineage, lenders: Mapping[DatasetName, DatasetLineage]) -> DatasetLineage:
             if (known := lenders.get(one.dataset)) is None:
                 return one
             is_unchanged = lenders is self.inputs and _names(one.schema) <= _names(known.schema)
-            schema = known.schema if is_unchanged else _typed(one.schema, known.schema)
+            types = () if lenders is self.outputs and one.dataset in changed else known.schema
+            schema = known.schema if is_unchanged else _typed(one.schema, types)
             return structs.replace(one, schema=schema, catalog=one.catalog or known.catalog)
 
         changes, lent = [], [*self.changes]
@@ -72,7 +76,8 @@ class Lent(NamedTuple):
             if found is not None:
                 # A table that is made twice may have other types then.
                 lent.remove(found)
-            changes.append(structs.replace(each, schema=_typed(each.schema, found[1] if found else ())))
+            types = found[1] if found and each.dataset not in changed else ()
+            changes.append(structs.replace(each, schema=_typed(each.schema, types)))
         return structs.replace(
             lineage,
             inputs=tuple(dataset(one, self.inputs) for one in lineage.inputs),
