@@ -107,6 +107,7 @@ def test_a_log_that_is_enough_is_alone_until_so_many_runs_or_other_versions() ->
 
 
 OTHERS = {
+    "nothing": structs.replace(ALONE, inputs=(), outputs=()),
     "a dataset": structs.replace(ALONE, inputs=(dataset("/other", "id"),)),
     "a column": structs.replace(ALONE, outputs=(dataset("/sums", "id", "new"),)),
     "a change of the catalog": structs.replace(

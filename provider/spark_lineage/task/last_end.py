@@ -79,7 +79,9 @@ class Learnt(Struct, frozen=True):
 
     def after(self, lineage: TaskLineage, end: LastEnd) -> Learnt | None:
         """Return what is known after a run with the event log alone; None where it was not what the ``end`` names."""
-        is_other = not end.lent.is_known(lineage) or lineage.unknown or lineage.unread
+        # A program that has turned its log off leaves nothing in it.
+        is_silent = bool(end.inputs or end.outputs) and not (lineage.inputs or lineage.outputs)
+        is_other = is_silent or not end.lent.is_known(lineage) or lineage.unknown or lineage.unread
         return None if is_other and not self.is_harmed else structs.replace(self, runs=self.runs + 1)
 
 
