@@ -24,7 +24,9 @@ from spark_lineage.settings import Settings
 from spark_lineage.task import task_events
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))
+DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "dags_example/README.md")] + sorted(
+    (ROOT / "docs").rglob("*.md")
+)
 BLOCK = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 # The module of an operator that is to be written.
 LEFT_OPEN = "operators/spark_lineage/operators/lineage_X.py"
@@ -143,6 +145,11 @@ def test_pages_and_anchors_that_the_code_names_are_there() -> None:
     assert len(pages) > 10
     assert not [page for page, path in pages.items() if not path.exists()]
     assert not [(page, anchor) for page, anchor in named if anchor and anchor not in _anchors(pages[page].read_text())]
+
+
+def test_the_list_of_examples_has_all_of_them() -> None:
+    listed = (ROOT / "dags_example" / "README.md").read_text()
+    assert [path.name for path in (ROOT / "dags_example").glob("*.py") if f"]({path.name})" not in listed] == []
 
 
 def test_readme_has_at_most_600_words() -> None:
