@@ -22,7 +22,6 @@ from spark_lineage.inject.properties import (
 from spark_lineage.inject.properties import inject as injected
 
 T = "spark.openlineage.transport."
-BREAKER = "spark.openlineage.circuitBreaker."
 EVENTS = "/tmp/lineage/events.ndjson"  # noqa: S108
 JAR = "/cache/openlineage-spark_2.13-1.53.0.jar"
 REMOTE = "s3://bucket/openlineage-spark.jar"
@@ -70,16 +69,9 @@ def test_bare_submit():
         "spark.openlineage.applicationRunId": "run-1",
         **PARENT,
         **{f"spark.openlineage.facets.{name}.disabled": "true" for name in UNUSED_FACETS},
-        "spark.openlineage.circuitBreaker.type": "javaRuntime",
-        "spark.openlineage.circuitBreaker.timeoutInSeconds": "60",
         "spark.openlineage.job.tags": "team:x;plain",
     }
     assert injection.private_properties == {}
-
-
-def test_a_circuit_breaker_of_the_user_is_the_only_one():
-    conf = run({}, {f"{BREAKER}type": "timeout", f"{BREAKER}timeoutInSeconds": "5"}).arguments.conf
-    assert not [key for key in conf if key.startswith(BREAKER)]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,6 @@ from spark_lineage.secrets.redaction import holds_secret
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 FACETS_PREFIX = "spark.openlineage.facets."
-_BREAKER_PREFIX = "spark.openlineage.circuitBreaker."
-# The listener works on no event while less than a fifth of the driver's memory is free and a tenth of its CPU time goes
-# into collecting garbage, and gives up one that takes a minute (``JavaRuntimeCircuitBreaker``).
-BREAKER = {f"{_BREAKER_PREFIX}type": "javaRuntime", f"{_BREAKER_PREFIX}timeoutInSeconds": "60"}
 UNUSED_FACETS = (
     "spark_properties",
     "environment-properties",
@@ -102,8 +98,6 @@ def inject(
     if is_alone:  # a backend of the user's must keep getting what it got
         unused = (f"{FACETS_PREFIX}{name}.disabled" for name in UNUSED_FACETS)
         conf |= {key: "true" for key in unused if key not in effective}
-        if not any(key.startswith(_BREAKER_PREFIX) for key in effective):
-            conf |= BREAKER
     if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
         conf[_JOB_TAGS] = tags
     return replace(arguments, conf=conf), private | private_transport | private_options
