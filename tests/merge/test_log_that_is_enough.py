@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from spark_lineage.merge.event import schema_and_catalog
 from spark_lineage.merge.lineage import (
     Catalog,
     CatalogChange,
@@ -76,6 +77,13 @@ def lineage_of(schema: tuple[SchemaField, ...], catalog: Catalog | None = None) 
 def test_a_lineage_lends_types_and_catalogs_to_the_same_of_the_log_alone() -> None:
     known = lineage_of(TYPED, HIVE)
     assert Lent.of(known).to(lineage_of(ID)) == known
+
+
+def test_the_columns_and_the_catalog_of_an_event_are_those_that_a_lineage_lends() -> None:
+    fields = [{"name": "id", "type": "int"}]
+    catalog = {"framework": "hive", "type": "hive", "name": "default", "_producer": "x"}
+    assert schema_and_catalog({"schema": {"fields": fields}, "catalog": catalog}) == (TYPED, HIVE)
+    assert schema_and_catalog({}) == ((), None)
 
 
 def test_a_lineage_lends_each_change_of_the_catalog_once_and_nothing_to_others() -> None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from msgspec import Meta, Raw, Struct, field, structs
+from msgspec import Meta, Raw, Struct, convert, field, structs
 
 from spark_lineage.merge.lineage import (
     PROPERTIES_KEY,
@@ -350,6 +350,13 @@ def _topics(one: Observed) -> list[Observed]:
         return [one]
     names = filter(None, one.dataset.name.split(","))
     return [structs.replace(one, dataset=DatasetName(one.dataset.namespace, name)) for name in names]
+
+
+def schema_and_catalog(facets: Mapping[str, Any]) -> tuple[tuple[SchemaField, ...], Catalog | None]:
+    """Return the columns and the catalog that the facets of a dataset have, as decoded JSON."""
+    found = convert(facets, _DatasetFacets)
+    catalog = Catalog(*structs.astuple(found.catalog)) if found.catalog else None
+    return found.schema.fields if found.schema else (), catalog
 
 
 def _observe(dataset: Dataset) -> Observed:

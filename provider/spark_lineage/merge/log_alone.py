@@ -62,12 +62,15 @@ class Lent(NamedTuple):
         known_inputs = self.inputs.keys()
         changed = {one.dataset for one in lineage.outputs if not known_inputs >= set(one.fed_by)}
 
-        def dataset(one: DatasetLineage, lenders: Mapping[DatasetName, DatasetLineage]) -> DatasetLineage:
-            if (known := lenders.get(one.dataset)) is None:
-                return one
-            is_unchanged = lenders is self.inputs and _names(one.schema) <= _names(known.schema)
-            types = () if lenders is self.outputs and one.dataset in changed else known.schema
-            schema = known.schema if is_unchanged else _typed(one.schema, types)
+        def read(one: DatasetLineage) -> DatasetLineage:
+            known = self.inputs.get(one.dataset, one)
+            is_unchanged = _names(one.schema) <= _names(known.schema)
+            schema = known.schema if is_unchanged else _typed(one.schema, known.schema)
+            return structs.replace(one, schema=schema, catalog=one.catalog or known.catalog)
+
+        def written(one: DatasetLineage) -> DatasetLineage:
+            known = self.outputs.get(one.dataset, one)
+            schema = one.schema if one.dataset in changed else _typed(one.schema, known.schema)
             return structs.replace(one, schema=schema, catalog=one.catalog or known.catalog)
 
         changes, lent = [], [*self.changes]
@@ -80,8 +83,8 @@ class Lent(NamedTuple):
             changes.append(structs.replace(each, schema=_typed(each.schema, types)))
         return structs.replace(
             lineage,
-            inputs=tuple(dataset(one, self.inputs) for one in lineage.inputs),
-            outputs=tuple(dataset(one, self.outputs) for one in lineage.outputs),
+            inputs=tuple(map(read, lineage.inputs)),
+            outputs=tuple(map(written, lineage.outputs)),
             catalog_changes=tuple(changes),
         )
 

@@ -31,7 +31,8 @@ from spark_lineage.launch.directory import (
     replace_private,
     without_scheme,
 )
-from spark_lineage.merge.lineage import Catalog, DatasetLineage, SchemaField, TaskLineage
+from spark_lineage.merge.event import schema_and_catalog
+from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
 from spark_lineage.merge.log_alone import ChangeKey, Lent
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.settings.places import lineage_directory
@@ -98,8 +99,9 @@ class LastEnd(Struct, frozen=True, dict=True):
     def lent(self) -> Lent:
         """What a lineage of the event log alone lacks."""
         inputs, outputs = ({one.dataset: one for one in map(_dataset, side)} for side in (self.inputs, self.outputs))
-        changes = ((ChangeKey(one["change"], _name(one), one["objectName"]), _schema(one)) for one in self.changes)
-        return Lent(inputs, outputs, tuple(changes))
+        keys = (ChangeKey(one["change"], _name(one), one["objectName"]) for one in self.changes)
+        schemas = msgspec.convert([one.get("schema", ()) for one in self.changes], list[tuple[SchemaField, ...]])
+        return Lent(inputs, outputs, tuple(zip(keys, schemas, strict=True)))
 
     def has_new_datasets(self, lineage: TaskLineage) -> bool:
         """Whether a lineage has datasets that this end has not."""
@@ -188,19 +190,9 @@ def _kept(dataset: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dataset(kept: dict[str, Any]) -> DatasetLineage:
-    facets = kept["facets"]
-    schema, catalog = _schema({"schema": facets.get("schema", {}).get("fields", ())}), facets.get("catalog")
-    return DatasetLineage(_name(kept), schema=schema, catalog=None if catalog is None else _catalog(catalog))
+    schema, catalog = schema_and_catalog(kept["facets"])
+    return DatasetLineage(_name(kept), schema=schema, catalog=catalog)
 
 
 def _name(kept: dict[str, Any]) -> DatasetName:
     return DatasetName(kept["namespace"], kept["name"])
-
-
-def _schema(part: dict[str, Any]) -> tuple[SchemaField, ...]:
-    return msgspec.convert(part.get("schema", ()), tuple[SchemaField, ...])
-
-
-def _catalog(facet: dict[str, Any]) -> Catalog:
-    framework, kind, name = (facet[each] for each in ("framework", "type", "name"))
-    return Catalog(framework, kind, name, facet.get("source"), facet.get("metadataUri"), facet.get("warehouseUri"))
