@@ -91,8 +91,8 @@ class BashAdapter(OperatorAdapter):
         ):
             raise NotImplementedError("the command submits to a cluster; use LineageSparkSubmitOperator for that")
         # What one program says of its log holds for those that say nothing.
-        log = [one for one in self.arguments.conf.items() if one[0].startswith(_LOG)]
-        shared = {key: value for key, value in log if any(key not in program for program in self._programs)}
+        log, programs = [one for one in self.arguments.conf.items() if one[0].startswith(_LOG)], self._programs
+        shared = {key: value for key, value in log if any(key not in program for program in programs)}
         options = [_option(key, value) for key, value in {**shared, **self.added(prepared)}.items()]
         # The last one of a name counts: that of the user.
         self.env = {**prepared.env, OPTIONS: " ".join([*options, self._env.get(OPTIONS, "")]).strip()}

@@ -70,6 +70,8 @@ class TaskEvents:
         self._settings = settings
         self._guard = guard
         self._links = links
+        # The earlier ones of the task instance: read with the first event, the same for all of this try.
+        self._tries: list[Any] | None = None
         self._lock = threading.Lock()
         instance = context["ti"]
         self._airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
@@ -238,10 +240,12 @@ class TaskEvents:
                 return
             if (tab := add_ons.part("tab")) is not None:
                 number, store = self._context["ti"].try_number, self._context.get("task_state_store")
-                tries = [] if store is None else XCOMS.use(lambda: store.get(_TRIES_KEY)) or []
-                self._links.push_view(tab.of_event(event.body, why=redact(why), number=number, tries=tries))
+                if self._tries is None:
+                    found: Any = None if store is None else XCOMS.use(lambda: store.get(_TRIES_KEY))
+                    self._tries = found or []
+                self._links.push_view(tab.of_event(event.body, why=redact(why), number=number, tries=self._tries))
                 if store is not None and state in ("FAIL", "ABORT"):
-                    kept = tab.with_try(tries, event.body, number)
+                    kept = tab.with_try(self._tries, event.body, number)
                     XCOMS.use(lambda: store.set(_TRIES_KEY, kept))
 
     def _keep_end(self, event: Outgoing | None) -> None:
