@@ -55,11 +55,12 @@ from starlette.testclient import TestClient
 from airflow.api_fastapi.app import create_app
 from airflow.api_fastapi.core_api.security import get_user
 from spark_lineage.coverage import page
+from spark_lineage.view import app
 create_app("core")
 client = TestClient(page._app)
 print(client.get("/tasks").status_code, client.get("/coverage.js").status_code)
 page._app.dependency_overrides[get_user] = lambda: "ann"
-page.get_auth_manager = lambda: SimpleNamespace(
+app.get_auth_manager = lambda: SimpleNamespace(
     get_authorized_dag_ids=lambda *, user, method: {"gaps", "shop_1", "paused"},
     is_authorized_dag=lambda *, method, access_entity, details, user: details.id != "shop_1",
 )
