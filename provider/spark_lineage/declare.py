@@ -50,7 +50,8 @@ _INDIRECT = ("INDIRECT", "JOIN", "GROUP_BY", "FILTER", "SORT", "WINDOW", "CONDIT
 _HOWS = ("DIRECT", "IDENTITY", "TRANSFORMATION", "AGGREGATION", *_INDIRECT)
 _MODES = ("append", "overwrite")
 _PROPERTIES_SCHEMA = (
-    f"{_PRODUCER}/blob/main/docs/facets/1-0-0/PropertiesDatasetFacet.json#/$defs/PropertiesDatasetFacet"
+    "https://raw.githubusercontent.com/spark-lineage/airflow-provider-spark-lineage"
+    "/main/docs/facets/1-0-0/PropertiesDatasetFacet.json#/$defs/PropertiesDatasetFacet"
 )
 
 # Names as the OpenLineage listener for Spark gives them (1.53.0: FilesystemDatasetUtils, JdbcDatasetUtils).

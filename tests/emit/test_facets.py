@@ -262,5 +262,5 @@ def test_the_readme_shows_each_facet_with_a_valid_example() -> None:
 
 def test_the_producer_names_a_version_or_the_source_tree() -> None:
     assert re.fullmatch(
-        r"https://github\.com/spark-lineage/airflow-provider-spark-lineage/tree/(main|\d[\w.+]*)", PRODUCER
+        r"https://github\.com/spark-lineage/airflow-provider-spark-lineage/tree/(main|v\d[\w.+]*)", PRODUCER
     )

@@ -72,16 +72,16 @@ if TYPE_CHECKING:
     from spark_lineage.merge.transition import StatusTransition, TaskNumbers
     from spark_lineage.naming.identity import DatasetName
 
-_REPOSITORY = "https://github.com/spark-lineage/airflow-provider-spark-lineage"
+_REPOSITORY = "spark-lineage/airflow-provider-spark-lineage"
 
 
 try:
-    _INSTALLED = version("airflow-provider-spark-lineage")
+    _REVISION = f"v{version('airflow-provider-spark-lineage')}"
 except PackageNotFoundError:
     # Run from a source tree or a zip that was never installed.
-    _INSTALLED = "main"
-PRODUCER = f"{_REPOSITORY}/tree/{_INSTALLED}"
-_OURS = f"{_REPOSITORY}/blob/main/docs/facets/1-0-0/{{0}}.json#/$defs/{{0}}"
+    _REVISION = "main"
+PRODUCER = f"https://github.com/{_REPOSITORY}/tree/{_REVISION}"
+_OURS = f"https://raw.githubusercontent.com/{_REPOSITORY}/main/docs/facets/1-0-0/{{0}}.json#/$defs/{{0}}"
 _SPEC = "https://openlineage.io/spec/facets/1-0-0"
 
 APPLICATION_KEY = "sparkLineage_application"
