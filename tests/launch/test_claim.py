@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from spark_lineage.launch.directory import LAUNCH_FILE
 from spark_lineage.launch.launch import STORE_KEY, Launch, find_launch, read_launch, storable, store_launch
 from spark_lineage.launch.stores import claim
 
@@ -47,6 +48,7 @@ def test_one_of_many_gets_it(launch: Launch) -> None:
     assert claims.count(True) == 1
     closed = read_launch(Path(launch.directory))
     assert closed == structs.replace(launch, is_closed=True)
+    assert [file.name for file in Path(launch.directory).iterdir()] == [LAUNCH_FILE]
 
 
 def test_what_the_try_itself_has_closed_is_nobodys(launch: Launch) -> None:

@@ -71,27 +71,31 @@ def claim(launch: Launch, store: LaunchStore | None) -> bool:
     """Close the try of a launch before its end is sent; the caller that gets False must not send it.
 
     A file that only one process can make decides where the launch's directory is shared, the store where it is not.
+    The file goes when the launch is kept as closed.
     """
-    directory = Path(launch.directory)
-    on_disk = read_launch(directory)
-    if on_disk is not None and not is_same_try(on_disk, launch):
-        # Another try has taken the driver over, and the file with it.
-        on_disk = None
-    if on_disk is not None and on_disk.is_closed:
-        return False
+    claim_file = Path(launch.directory, f"{CLAIM_PREFIX}{launch.try_number}-{launch.run_id}")
     try:
-        write_new(directory / f"{CLAIM_PREFIX}{launch.try_number}-{launch.run_id}", b"")
+        write_new(claim_file, b"")
         is_made = True
     except FileExistsError:
         return False
     except OSError:
         is_made = False
-    is_closed_now = store.close(launch) if store is not None else None
-    if is_closed_now is False or not (is_closed_now or is_made):
-        return False
-    if on_disk is not None:
+    on_disk = read_launch(claim_file.parent)
+    if on_disk is not None and not is_same_try(on_disk, launch):
+        # Another try has taken the driver over, and the file with it.
+        on_disk = None
+    was_closed = on_disk is not None and on_disk.is_closed
+    if not was_closed:
+        is_closed_now = store.close(launch) if store is not None else None
+        if is_closed_now is False or not (is_closed_now or is_made):
+            return False
+        if on_disk is None:
+            return True
         store_launch(None, structs.replace(launch, is_closed=True))
-    return True
+    if is_made:
+        claim_file.unlink()
+    return not was_closed
 
 
 class WorkerStore(LaunchStore):
