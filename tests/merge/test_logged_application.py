@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from spark_lineage.merge.execution import Execution, LoggedApplication
-from spark_lineage.merge.lineage import Application, Attempt, ParentRun
+from spark_lineage.merge.lineage import Application, Attempt, ParentRun, TaskLineage
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState, decode_state, encode_state, utc
 from spark_lineage.merge.task import identity_of, task_lineage
@@ -54,6 +54,35 @@ def test_where_a_listener_tells_of_applications_the_log_adds_none() -> None:
     lineage = task_lineage(state, "COMPLETE")
     assert [one.run_id for one in lineage.applications] == ["listened"]
     assert (lineage.parent, lineage.started_at) == (None, None)
+
+
+class TestSilentListener:
+    """A listener reports one application of a task, and nothing of a second one, whose event log is there."""
+
+    SILENT = structs.replace(BEGUN, application=structs.replace(APPLICATION, application_id="app-2"))
+
+    def lineage(self, second: LoggedApplication, parent: ParentRun | None = None) -> TaskLineage:
+        state = folded(ENDED, second)
+        state.applications["run-1", "app-1"] = APPLICATION
+        state.parents |= {"run-1": parent} if parent is not None else {}
+        told = {"is_failed": False, "command": "InsertIntoHadoopFsRelationCommand", "has_jobs": True}
+        output = Observed(DatasetName("file", "/b"))
+        state.add_execution(Execution("app-2", 0, 0, 21.0, 22.0, outputs=(output,), **told))
+        return task_lineage(decode_state(encode_state(state)), "COMPLETE")
+
+    def test_application_of_the_same_run_is_read_from_its_log(self) -> None:
+        lineage = self.lineage(self.SILENT)
+        assert [one.dataset.name for one in lineage.outputs] == ["/b"]
+        assert [one.application_id for one in lineage.applications] == ["app-1", "app-2"]
+
+    def test_application_of_the_same_parent_is_read_from_its_log(self) -> None:
+        other = structs.replace(self.SILENT.application, run_id="run-2")
+        assert self.lineage(structs.replace(self.SILENT, application=other), PARENT).outputs
+
+    def test_application_of_another_task_is_left_out(self) -> None:
+        other = structs.replace(self.SILENT.application, run_id="run-2")
+        lineage = self.lineage(structs.replace(self.SILENT, application=other, parent=None), PARENT)
+        assert (lineage.outputs, [one.application_id for one in lineage.applications]) == ((), ["app-1"])
 
 
 FIRST = structs.replace(BEGUN, attempt_id="1")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from msgspec import structs
 
 from spark_lineage.launch.directory import EVENTS_FILE
+from spark_lineage.merge.accounting import OF_PROGRAM
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.log_alone import lacking_in_log
 from spark_lineage.merge.state import with_contents
@@ -124,4 +127,23 @@ def test_a_log_that_is_found_to_be_enough_is_right_and_counts_nothing() -> None:
         scores = measure.recorded_scores(job, version, "event_log")
         assert {name for name in scores if name != "rows" and not scores[name].is_perfect} == set(), (version, job)
         facets = measure.merged_recording(job, version, "event_log")[1]["run"]["facets"]
-        assert not {"sparkLineage_unreadPlans", "sparkLineage_unknownDatasets"} & facets.keys(), (version, job)
+        parts = {each["name"] for each in facets.get("sparkLineage_unreadPlans", {}).get("parts", ())}
+        assert parts <= {OF_PROGRAM.name}, (version, job)
+        assert "sparkLineage_unknownDatasets" not in facets, (version, job)
+
+
+@pytest.mark.parametrize("reported", [0, 1])
+def test_application_without_events_beside_one_with_events_is_read_from_its_log(reported: int, tmp_path: Path) -> None:
+    job = "two_contexts_in_a_row"
+    recorded = measure.merged_recording(job, LAST[job])[0]
+    shutil.copytree(recorded.home, tmp_path, dirs_exist_ok=True)
+    events = tmp_path / "lineage" / EVENTS_FILE
+    lines = events.read_bytes().splitlines(keepends=True)
+    second = [number for number, line in enumerate(lines) if b'"jobType":"APPLICATION"' in line and b"START" in line][1]
+    events.write_bytes(b"".join((lines[:second], lines[second:])[reported]))
+    event = replace(recorded, home=tmp_path).merged()
+    scores = measure.compare(truth_file.read_truth(job), [event], recorded.work)
+    # A recording has no numbers of Spark tasks.
+    wrong = {name for name, score in scores.items() if not score.is_perfect}
+    assert wrong <= {"rows"}, measure.report(job, scores)
+    assert len(event["run"]["facets"]["sparkLineage_application"]["applications"]) == 2

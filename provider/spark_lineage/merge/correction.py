@@ -410,7 +410,7 @@ def matched(state: LineageState, logged: Mapping[_Key, Execution]) -> dict[str, 
     logs = {one.application_id for one in logged.values()}
     the_only = min(logs) if len(logs) == 1 else ""
     known: dict[str, list[str]] = {}
-    for run_id, application_id in sorted(key for key in state.applications if key[1]):
+    for run_id, application_id in sorted(state.own_applications()):
         known.setdefault(run_id, []).append(application_id)
     found: dict[str, Execution] = {}
     taken: set[_Key] = set()

@@ -257,9 +257,9 @@ class Evidence:
         return structs.replace(one, schema=tuple(field for field in one.schema if field.name not in _OF_FEED))
 
     def _add_executions(self, state: LineageState) -> None:
-        known = state.application_ids
-        # Those of the applications whose events came.
-        logged = {key: one for key, one in state.executions.items() if not known or one.application_id in known}
+        own = {application_id for _, application_id in state.own_applications()}
+        # A directory of logs may hold those of other tasks.
+        logged = {key: one for key, one in state.executions.items() if not own or one.application_id in own}
         executions = matched(state, logged)
         self._places = places_of(state, logged.values())
         runs = dict(self.runs)

@@ -197,6 +197,21 @@ class LineageState:
         """The ids of the Spark applications that a listener reported."""
         return {application_id for _, application_id in self.applications if application_id}
 
+    def own_applications(self) -> set[tuple[str, str]]:
+        """Return the runs and ids of the task's applications, empty where a listener reported none.
+
+        A listener may keep silent about one: its event log has it, submitted as the same run or by the same parent.
+        """
+        reported = {key for key in self.applications if key[1]}
+        run_ids = {run_id for run_id, _ in reported}
+        parents = {parent.run_id for parent in self.parents.values()}
+        logged = {
+            (one.application.run_id, one.key[0])
+            for one in self.logged.values()
+            if one.application.run_id in run_ids or (one.parent is not None and one.parent.run_id in parents)
+        }
+        return reported | logged if reported else set()
+
     def described(self) -> list[Application]:
         """Return the applications in the order of their keys, with what events of their runs without an id say."""
         named = {run_id for run_id, application_id in self.applications if application_id}

@@ -71,9 +71,10 @@ def task_lineage(
     left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
     applications = state.described()
-    known = state.application_ids
-    # Where no event of the listener came, applications are known by their event logs alone.
-    logged = [] if known else state.logged_by_start()
+    reported = state.application_ids
+    own = {application_id for _, application_id in state.own_applications()}
+    # Applications of which no event of the listener came are known by their event logs alone.
+    logged = [one for one in state.logged_by_start() if not own or one.key[0] in own - reported]
     # Of several attempts the last says whether the application has ended.
     ends = {one.key[0]: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}
     applications += ends.values()
@@ -84,7 +85,7 @@ def task_lineage(
     witnesses = {
         "listener": any(not run.content.is_declared for run in state.runs.values()),
         # The log of another application is no evidence of this one.
-        state.log_name: bool(logs & known if known else logs),
+        state.log_name: bool(logs & own if own else logs),
     }
     written = tuple(sorted((_output(entity, names, foreign) for entity in outputs), key=_by_name))
     changes = timeline.journal.changes
