@@ -77,6 +77,31 @@ def test_events_that_others_get_too_tell_nothing_more(users: dict[str, str]) -> 
     assert inject(conf, is_programs=True).conf == {**conf, **FIELDS}
 
 
+BREAKER = "spark.openlineage.circuitBreaker."
+
+
+def test_listener_beside_a_log_of_ours_has_limits() -> None:
+    added = inject(ALONE).conf
+    limits = {key: value for key, value in added.items() if key.startswith(BREAKER)}
+    assert limits == {f"{BREAKER}type": "javaRuntime", f"{BREAKER}timeoutInSeconds": "60"}
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {},
+        {**ALONE, "spark.openlineage.transport.type": "composite"},
+        {**ALONE, f"{BREAKER}type": "timeout"},
+        {**ALONE, "spark.eventLog.enabled": "true", "spark.eventLog.dir": "/logs"},
+        {**ALONE, "spark.eventLog.enabled": "false"},
+    ],
+    ids=["no listener", "a backend of the user", "limits of the user", "a log of the user", "no log"],
+)
+def test_limits_of_the_listener_are_left_as_they_are(conf: dict[str, str]) -> None:
+    kept = {key for key in inject(conf).conf if key.startswith(BREAKER)}
+    assert kept == {key for key in conf if key.startswith(BREAKER)}
+
+
 def test_a_directory_with_special_characters_is_written_as_a_url() -> None:
     injection = inject(directory="/data/a b%20/1-run")
     assert injection.conf["spark.eventLog.dir"] == "file:///data/a%20b%2520/1-run/${spark.eventLog.enabled}"

@@ -93,6 +93,11 @@ _OURS = {
 }
 _CAPTURED = "spark.openlineage.capturedProperties"
 _NO_PROPERTIES = f"{FACETS_PREFIX}spark_properties.disabled"
+# The listener works on no event while less than a fifth of the driver's memory is free and a tenth of its CPU time goes
+# into collecting garbage, and gives up one that takes a minute (``JavaRuntimeCircuitBreaker``). All breakers share an
+# executor that ends with the first SparkContext (1.53): of a second one there is the event log alone.
+_BREAKER_PREFIX = "spark.openlineage.circuitBreaker."
+_BREAKER = {f"{_BREAKER_PREFIX}type": "javaRuntime", f"{_BREAKER_PREFIX}timeoutInSeconds": "60"}
 _PROGRAM_FILES = BoundedPlace("the files of the program", 5.0)
 # Of one file; a program has less, and what has more is data.
 _MOST_BYTES = 4 * 1024 * 1024
@@ -157,11 +162,8 @@ def inject_event_log(
     if shared_directory and is_free and deploy_mode != "client":
         return _shared_log(conf, effective, shared_directory, spark_version, why_not_home, is_read_here=is_read_here)
     reported: dict[str, str] = {}
-    if (
-        effective.get(TRANSPORT_TYPE) == "file"
-        and effective.get(_NO_PROPERTIES) == "true"
-        and _CAPTURED not in effective
-    ):
+    has_listener = effective.get(TRANSPORT_TYPE) == "file"
+    if has_listener and effective.get(_NO_PROPERTIES) == "true" and _CAPTURED not in effective:
         # The listener reports the directory that the program really logs into, where its events go to us alone.
         reported = {_NO_PROPERTIES: "false", _CAPTURED: _DIRECTORY}
     if is_programs or enabled == "true":
@@ -179,8 +181,10 @@ def inject_event_log(
         reason = f"{_DIRECTORY} is not on this machine, and the program may turn its log on; set {_ENABLED}"
     if programs is None:
         return EventLogInjection(dict(conf), None, reason=reason)
+    has_breaker = any(key.startswith(_BREAKER_PREFIX) for key in effective)
+    limits = _BREAKER if has_listener and not has_breaker else {}
     location = f"file://{quote(directory)}/${{{_ENABLED}}}"
-    ours = {**_whole_lists(effective), **reported, **_OURS, _DIRECTORY: location}
+    ours = {**_whole_lists(effective), **reported, **limits, **_OURS, _DIRECTORY: location}
     ours_alone = f"{directory}/{OWN_EVENT_LOGS}"
     return EventLogInjection({**conf, **ours}, ours_alone, is_ours=True, programs_directory=programs)
 
