@@ -12,16 +12,18 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from spark_lineage.deliver.spool import MAX_BYTES, Outbox
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.launch.directory import check_root, without_scheme
-from spark_lineage.launch.file_system import file_system_of, is_network
 from spark_lineage.launch.log import error_line
 from spark_lineage.settings.places import lineage_directory, outbox_directory
 from spark_lineage.submission.stored_event_log import opened
 
 # A file that is appended to is written anew there, or not at all.
 _OBJECT_STORES = ("s3", "gcs", "goofys", "blobfuse", "rclone", "juicefs", "oss")
+_NETWORK = ("nfs", "cifs", "smb", "fuse", "9p", "afs", "beegfs", "ceph", "glusterfs", "lustre", "gpfs", "virtiofs")
 _PROBLEM_BYTES, _WARNING_BYTES = 50_000_000, 1_000_000_000
 _DAY_SECONDS = 24 * 60 * 60
 _NEARLY_FULL = 0.8
@@ -158,3 +160,18 @@ def _contents(path: Path) -> Iterator[Finding]:
                 f"it holds {one.bytes / 1e6:,.1f} of {MAX_BYTES / 1e6:,.1f} MB for {one.destination}",
                 "fix the backend, then run spark-lineage outbox flush",
             )
+
+
+def file_system_of(path: Path) -> str:
+    """Return the type of the file system that a path is on (``ext4``, ``fuse.s3fs``), empty where that is not known."""
+    real = path.resolve()
+    try:
+        mounts = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}
+    except OSError:
+        return ""
+    return next((mounts[place] for place in (real, *real.parents) if place in mounts), "")
+
+
+def is_network(file_system: str) -> bool:
+    """Whether a type of file system is one of another machine, as every FUSE may be."""
+    return file_system.lower().startswith(_NETWORK)

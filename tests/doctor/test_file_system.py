@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from spark_lineage.launch.file_system import file_system_of, is_network
+from spark_lineage.doctor.directories import file_system_of, is_network
 
 
 def test_the_file_system_of_a_directory() -> None:
