@@ -56,9 +56,14 @@ class Collector:
         self._decoder = LineDecoder()
         self._log = logger
 
-    def add(self, lines: Iterable[bytes | LineError], *, source: str, first_number: int = 1) -> int:
-        """Fold lines, and return how many; one that cannot be read is set aside, counted and named by file and line."""
-        number, is_status = first_number - 1, is_status_file(source)
+    def add(
+        self, lines: Iterable[bytes | LineError], *, source: str, first_number: int = 1, is_status: bool = False
+    ) -> int:
+        """Fold lines, and return how many; one that cannot be read is set aside, counted and named by file and line.
+
+        :param is_status: whether they are transitions, and no events
+        """
+        number = first_number - 1
         for number, line in enumerate(lines, first_number):
             if self.is_closed:
                 break
@@ -90,7 +95,7 @@ class Collector:
 
         :raises OSError: when it cannot be read
         """
-        self.add(lines(stream, source), source=source)
+        self.add(lines(stream, source), source=source, is_status=is_status_file(source))
 
     @property
     def application_ids(self) -> set[str]:
