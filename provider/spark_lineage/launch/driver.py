@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
-
-from spark_lineage.merge.lineage import Application
 
 
 @dataclass
@@ -37,12 +34,6 @@ class Driver:
     logs_url: str | None = None
     event_logs: tuple[str, ...] = ()
     logged_ids: tuple[str, ...] = ()
-
-    def learn(self, applications: Iterable[Application]) -> None:
-        """Take over what the application's own events say; of several the latest."""
-        for one in applications:
-            self.application_id = one.application_id or self.application_id
-            self.ui_url = one.ui_url or self.ui_url
 
 
 @dataclass(frozen=True)

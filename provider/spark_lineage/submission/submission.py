@@ -115,8 +115,11 @@ class Submission:
         self.sources.ui.least_seconds = _UI_SECONDS if self.event_logs.is_followed else 0.0
 
     def _observe(self) -> None:
-        state = self.collector.state
-        self.driver.learn([*state.applications.values(), *(one.application for one in state.logged.values())])
+        state, driver = self.collector.state, self.driver
+        # Of several applications the latest counts.
+        for one in (*state.applications.values(), *(each.application for each in state.logged.values())):
+            driver.application_id = one.application_id or driver.application_id
+            driver.ui_url = one.ui_url or driver.ui_url
         for report in begun_applications(state):
             self.monitor.report(report)
         # Before the logs, which may be long.
