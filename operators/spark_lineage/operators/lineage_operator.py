@@ -5,11 +5,13 @@ Every DAG file imports this module, so modules that only a running task needs ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow.providers.common.compat.sdk import BaseOperator, TaskDeferred
+from airflow.providers.common.compat.sdk import AirflowException, BaseOperator, TaskDeferred
 from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_0_PLUS
 
 from spark_lineage.task.links import LINKS
@@ -67,6 +69,8 @@ class LineageOperator(BaseOperator):
     _session: LineageSession | None = None
     _is_stock = False
     _task_instance: Any = None
+    _waits_in: int | None = None
+    """The thread that waits for a driver that runs elsewhere."""
     stock_attributes = frozenset[str]()
     """The names that the stock operator's objects have, and its class has not, and that are overridden here."""
     _own_methods = frozenset({"execute", "__fail__"})
@@ -122,11 +126,34 @@ class LineageOperator(BaseOperator):
         return self._in_session(context, lambda: execute(self, context))
 
     def on_kill(self) -> None:
-        """Kill the job as the stock operator does, with all its processes here, and note that in the lineage."""
-        if self._session is None:
-            super().on_kill()
-        else:
-            self._session.kill("on_kill", super().on_kill)
+        """Kill the job as the stock operator does, with all its processes here, and note that in the lineage.
+
+        :raises AirflowException: within the handler of a signal, where the task waits for a driver that runs elsewhere:
+            it may look at it again too late, because the process is killed before that
+        """
+        try:
+            if self._session is None:
+                super().on_kill()
+            else:
+                self._session.kill("on_kill", super().on_kill)
+        finally:
+            # Where the service refuses, too: what waits takes an error of a server for one of its own, and goes on.
+            if self._waits_in == threading.get_ident():
+                self._stop_if_killed()
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Wait for a driver that runs elsewhere, as long as the task is not killed."""
+        self._waits_in = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._waits_in = None
+
+    def _stop_if_killed(self) -> None:
+        # What `on_kill` has raised may have been caught on its way; a driver that is gone looks like one that ended.
+        if self._session is not None and self._session.is_killed:
+            raise AirflowException("The driver was killed with its task.")
 
     def defer(self, *, trigger: Any, method_name: str, kwargs: dict[str, Any] | None = None, **how: Any) -> NoReturn:
         """Defer as every operator does; the process that resumes gets what is known of a job that a service runs."""

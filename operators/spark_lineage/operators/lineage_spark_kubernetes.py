@@ -5,13 +5,10 @@ Every DAG file imports this module, so modules that only a running task needs ar
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.cncf.kubernetes.operators.spark_kubernetes import SparkKubernetesOperator
-from airflow.providers.common.compat.sdk import AirflowException
 
 from spark_lineage.operators.lineage_operator import LineageOperator
 
@@ -33,8 +30,6 @@ class LineageSparkKubernetesOperator(LineageOperator, SparkKubernetesOperator):
         *SparkKubernetesOperator.template_fields,
         *LineageOperator.template_fields,
     )
-    _waits_in: int | None = None
-    """The thread that waits for the driver."""
 
     @property
     def _conn_id(self) -> str:  # type: ignore[override]
@@ -46,36 +41,20 @@ class LineageSparkKubernetesOperator(LineageOperator, SparkKubernetesOperator):
     def get_or_create_spark_crd(self, *arguments: Any, **keywords: Any) -> Any:
         """Create the object, or find the driver of an earlier try, as the stock operator does."""
         with self._waiting():
-            return super().get_or_create_spark_crd(*arguments, **keywords)
+            created = super().get_or_create_spark_crd(*arguments, **keywords)
+        self._stop_if_killed()
+        return created
 
     def execute_sync(self, context: Context) -> Any:
         """Wait for the driver as the stock operator does, also for that of an earlier try."""
         if self._session is not None:
             self._session.polling()
         with self._waiting():
-            return super().execute_sync(context)
+            ended = super().execute_sync(context)
+        self._stop_if_killed()
+        return ended
 
     def on_kill(self) -> None:
-        """Delete the object as the stock operator does, and note that in the lineage.
-
-        :raises AirflowException: within the handler of a signal, where the task waits for the driver: it may look at it
-            again too late, because the process is killed before that
-        """
+        """Delete the object as the stock operator does, and note that in the lineage."""
         self._killed = self._killed or self._session is not None
         super().on_kill()
-        if self._waits_in == threading.get_ident():
-            self._stop_if_killed()
-
-    @contextmanager
-    def _waiting(self) -> Iterator[None]:
-        self._waits_in = threading.get_ident()
-        try:
-            yield
-        finally:
-            self._waits_in = None
-        self._stop_if_killed()
-
-    def _stop_if_killed(self) -> None:
-        # What `on_kill` has raised may have been caught on its way.
-        if self._session is not None and self._session.is_killed:
-            raise AirflowException("The driver was killed with its task.")

@@ -6,8 +6,7 @@ Every DAG file imports this module, so modules that only a running task needs ar
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 # The Spark provider polls YARN no faster.
 _LEAST_POLL_SECONDS = 10.0
-_KILLED = "The driver was killed with its task."
 
 
 class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
@@ -34,9 +32,6 @@ class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, *LineageOperator.template_fields)
     _own_methods = frozenset({"execute", "complete", "__fail__"})
-    _began = 0.0
-    _waits_in: int | None = None
-    """The thread that waits for a driver that runs elsewhere, or for its lineage so far."""
 
     def __init__(
         self,
@@ -60,18 +55,15 @@ class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
         def go_on() -> None:
             kept, status = event["kept"], event["status"]
             external_id = kept["launch"]["external_id"]
-            self._began = kept["began"]
             self._hook = self._get_hook()
             follow_job(self._hook, external_id)
             if self._session is not None:
                 self._session.resume(kept, event["transitions"])
             if status == RUNNING:
                 if self._session is not None:
-                    self._waits_in = threading.get_ident()
-                    self._session.look()
-                    self._waits_in = None
+                    with self._waiting():
+                        self._session.look()
                     self._stop_if_killed()
-                self._has_looked = True
                 self.poll_until_complete(external_id, context)
                 return
             run_commands(self._hook)
@@ -83,10 +75,6 @@ class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
         # Also where lineage was turned off meanwhile: the stock operator does not know how to go on.
         self._in_session(context, go_on, is_deferred=True)
 
-    def _in_session(self, context: Context, run: Callable[[], object], **how: Any) -> object:
-        self._began, self._has_looked = time.time(), False
-        return super()._in_session(context, run, **how)
-
     def _defer(self, external_id: str) -> None:
         """Have a trigger wait for the driver, where that can be."""
         from spark_lineage.adapters.cluster import launch_of
@@ -96,10 +84,9 @@ class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
         if session is None or hook is None:
             return
         kept = session.kept(launch_of(hook, self._conn_id, external_id))
-        kept |= {"began": self._began, "has_looked": self._has_looked}
         seconds = max(_LEAST_POLL_SECONDS, self._status_poll_interval)
         limit = self.execution_timeout
-        deadline = None if limit is None else self._began + limit.total_seconds()
+        deadline = None if limit is None else kept["began"] + limit.total_seconds()
         trigger = SparkApplicationTrigger(kept, seconds, deadline, session.next_look)
         self.defer(trigger=trigger, method_name="complete")
 
@@ -113,26 +100,14 @@ class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
         if self._session is None:
             super().poll_until_complete(external_id, context)
             return
-        self._waits_in = threading.get_ident()
-        try:
+        with self._waiting():
             self._session.polling()
             self._stop_if_killed()
             super().poll_until_complete(external_id, context)
-        finally:
-            self._waits_in = None
         self._stop_if_killed()
 
-    def _stop_if_killed(self) -> None:
-        # What `on_kill` has raised may have been caught on its way; a driver that is gone looks like one that ended.
-        if self._session is not None and self._session.is_killed:
-            raise AirflowException(_KILLED)
-
     def on_kill(self) -> None:
-        """Kill the job as ``SparkSubmitOperator`` does, with all its processes here, and say so in the lineage.
-
-        :raises AirflowException: within the handler of a signal, where the task waits for a driver that runs elsewhere:
-            it may be half a minute until the provider looks at it again, and the process is killed before that
-        """
+        """Kill the job as every operator does; a driver that has ended by itself is not waited for, either."""
         super().on_kill()
-        if self._session is not None and self._waits_in == threading.get_ident():
-            raise AirflowException(_KILLED)
+        if self._waits_in == threading.get_ident():
+            raise AirflowException("The driver had ended when its task was killed.")

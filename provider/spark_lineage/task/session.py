@@ -76,7 +76,9 @@ class LineageSession:
         self._started = datetime.now(UTC)
         self._prepared: Prepared | None = None
         self._running: Running | None = None
-        self._defers = False
+        self._defers = self._has_looked = False
+        # Before it was deferred, if it was.
+        self._began = self._started.timestamp()
 
     @classmethod
     def opened(cls, task: TaskSettings, logger: Any, **arguments: Any) -> LineageSession | None:
@@ -164,7 +166,8 @@ class LineageSession:
             ours, transitions = self._running.launch, self._running.kept_transitions()
             yarn_urls = ours.yarn_urls or launch.yarn_urls
             launch = structs.replace(ours, external_id=launch.external_id, yarn_urls=yarn_urls)
-        return {"launch": storable(launch), "transitions": transitions, "links": self._links.urls}
+        known = {"began": self._began, "has_looked": self._has_looked, "links": self._links.urls}
+        return {"launch": storable(launch), "transitions": transitions, **known}
 
     def kept_of_service(self) -> dict[str, Any] | None:
         """Return the same of a job that a service runs, None of any other, and of one that is not submitted yet."""
@@ -178,6 +181,7 @@ class LineageSession:
     def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
         """Resume the job of a deferred task; ``seen`` are the transitions that the trigger has seen, as JSON."""
         self._links.urls |= kept.get("links", {})
+        self._began = kept.get("began", self._began)
         with self._guard("The lineage of the job is not collected"):
             if self._prepared is not None:
                 self._running = self._prepared.adapter.observer = self._prepared.resume(kept, seen)
@@ -186,6 +190,7 @@ class LineageSession:
     def look(self) -> None:
         """Send a RUNNING event of what the job has done so far, where it is known of any dataset."""
         with self._guard("The lineage so far is not sent", can_fail=False):
+            self._has_looked = True
             if self._running is not None:
                 self._running.look()
 
