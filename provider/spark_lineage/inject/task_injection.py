@@ -416,7 +416,10 @@ class _Task:
         """Return the submission with the available evidence, and why a wanted listener is missing."""
         downloading = settings.jar_seconds if settings.evidence in ("both", "listener") else 0.0
         preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
-        prepared, why_not = preparing.use(lambda: self._prepared(settings))
+        return preparing.use(lambda: self._injected(settings))
+
+    def _injected(self, settings: Settings) -> tuple[TaskInjection, str]:
+        prepared, why_not = self._prepared(settings)
         injected = TaskInjection(prepared, Path(self.lineage.events_file).parent)
         if settings.evidence != "listener":
             self._add_event_log(injected, settings)

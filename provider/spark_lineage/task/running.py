@@ -287,10 +287,12 @@ class Running:
         self._until = everything
         self._is_ending.set()
         reading = self._following
-        # What is slow has all the time, and what hangs has not.
-        probe = BoundedRun(collector.directory.exists, "spark-lineage-files")
         try:
-            is_whole = probe.wait(answer) and reading.wait(everything)
+            is_whole = reading.wait(answer.within(BRIEF_SECONDS))
+            if not is_whole:
+                # What is slow has all the time, and what hangs has not.
+                probe = BoundedRun(collector.directory.exists, "spark-lineage-files")
+                is_whole = probe.wait(answer) and reading.wait(everything)
         finally:
             # Also where the task's own time is over.
             collector.close()
