@@ -12,22 +12,14 @@ from uuid import UUID
 
 from msgspec import Struct, structs
 from openlineage.client.generated import parent_run
-from openlineage.client.generated.base import EventType, Job, Run, RunEvent
+from openlineage.client.generated.base import EventType, Job, RunEvent
 from openlineage.client.generated.documentation_job import DocumentationJobFacet
 from openlineage.client.generated.ownership_job import Owner, OwnershipJobFacet
 from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 from openlineage.client.uuid import generate_static_uuid
 
 from spark_lineage.emit.redacted_lineage import redact_lineage
-from spark_lineage.emit.run_event import (
-    PRODUCER,
-    event_time,
-    input_datasets,
-    job_facets,
-    job_type_facet,
-    output_datasets,
-    run_facets,
-)
+from spark_lineage.emit.run_event import PRODUCER, event_of, job_type_facet
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, cut
 from spark_lineage.launch.launch import Launch
 from spark_lineage.merge.lineage import Action, DatasetLineage, ParentRun, TaskLineage
@@ -120,16 +112,16 @@ def going_on_event(
     if event_type == "START":
         # A task that was deferred sends it later, maybe after the end: the id has the time of the submission.
         moment = datetime.fromtimestamp((UUID(launch.application_run_id).int >> 80) / 1000, UTC)
-    facets = {
+    of_job = {
         **_job_of_all(owners, tags),
         "documentation": DocumentationJobFacet(
             description="\n\n".join(filter(None, (written, description))), producer=PRODUCER
         ),
         "jobType": job_type_facet("APPLICATION", is_streaming=lineage.is_streaming),
     }
-    job = Job(task.job_namespace, f"{launch.child}@{task.job_name}", facets)
-    parent = _parent(task, root)
-    event = _event(EventType(event_type), moment, lineage, launch.application_run_id, job, parent=parent)
+    job = Job(task.job_namespace, f"{launch.child}@{task.job_name}", of_job)
+    facets, run_id = {"parent": _parent(task, root)}, launch.application_run_id
+    event = event_of(EventType(event_type), moment, lineage, run_id=run_id, job=job, facets=facets)
     cut(event, limit_bytes, reserved_bytes=_CLIENT_BYTES)
     return event
 
@@ -143,26 +135,6 @@ def _job_of_all(owners: Iterable[str], tags: Iterable[str]) -> dict[str, Any]:
     return job
 
 
-def _event(
-    event_type: EventType,
-    moment: datetime,
-    lineage: TaskLineage,
-    run_id: str,
-    job: Job,
-    *,
-    parent: parent_run.ParentRunFacet,
-) -> RunEvent:
-    return RunEvent(
-        eventType=event_type,
-        eventTime=event_time(moment),
-        producer=PRODUCER,
-        run=Run(runId=run_id, facets={"parent": parent, **run_facets(lineage)}),
-        job=Job(job.namespace, job.name, {**(job.facets or {}), **job_facets(lineage)}),
-        inputs=input_datasets(lineage),
-        outputs=output_datasets(lineage),
-    )
-
-
 def _events(
     child: ChildRun, task: ParentRun, parent: parent_run.ParentRunFacet, job_of_all: dict[str, Any], limit_bytes: int
 ) -> list[RunEvent]:
@@ -172,15 +144,15 @@ def _events(
     # What differs comes first: backends cut long names.
     job = Job(task.job_namespace, f"{child.job}@{task.job_name}", job_of_all)
 
-    def event(event_type: EventType, moment: datetime, lineage: TaskLineage) -> RunEvent:
-        return _event(event_type, moment, lineage, run_id, job, parent=parent)
-
     # The datasets are named from the beginning on: Marquez drops the edges of a job at an event without any.
     outputs = (structs.replace(each, statistics=None, column_lineage=None, writes=()) for each in child.lineage.outputs)
     begun = structs.replace(child.lineage, outputs=tuple(outputs), attempted=(), unconfirmed=())
     events = [
-        event(EventType.START, child.started_at, begun),
-        event(EventType(child.lineage.state), child.ended_at, child.lineage),
+        event_of(event_type, moment, known, run_id=run_id, job=job, facets={"parent": parent})
+        for event_type, moment, known in (
+            (EventType.START, child.started_at, begun),
+            (EventType(child.lineage.state), child.ended_at, child.lineage),
+        )
     ]
     for each in events:
         cut(each, limit_bytes, reserved_bytes=_CLIENT_BYTES)

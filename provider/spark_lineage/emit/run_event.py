@@ -323,12 +323,24 @@ def run_event(
     """
     lineage = redact_lineage(lineage)
     job_type = job_type_facet("TASK", is_streaming=lineage.is_streaming)
+    job, moment = Job(job_namespace, job_name, {"jobType": job_type}), lineage.ended_at or lineage.started_at or _EPOCH
+    facets = collection_facet(lineage, counts)
+    return event_of(EventType(lineage.state), moment, lineage, run_id=run_id, job=job, facets=facets)
+
+
+def event_of(
+    event_type: EventType, moment: datetime, lineage: TaskLineage, *, run_id: str, job: Job, facets: Mapping[str, Any]
+) -> RunEvent:
+    """An event of a run with a lineage without secrets, beside what the job and the run have of their own.
+
+    :param facets: of the run
+    """
     return RunEvent(
-        eventType=EventType(lineage.state),
-        eventTime=event_time(lineage.ended_at or lineage.started_at or _EPOCH),
+        eventType=event_type,
+        eventTime=event_time(moment),
         producer=PRODUCER,
-        run=Run(runId=run_id, facets={**collection_facet(lineage, counts), **run_facets(lineage)}),
-        job=Job(namespace=job_namespace, name=job_name, facets={"jobType": job_type, **job_facets(lineage)}),
+        run=Run(runId=run_id, facets={**facets, **run_facets(lineage)}),
+        job=Job(job.namespace, job.name, {**(job.facets or {}), **job_facets(lineage)}),
         inputs=input_datasets(lineage),
         outputs=output_datasets(lineage),
     )
