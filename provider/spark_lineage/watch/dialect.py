@@ -56,17 +56,16 @@ _ORDER: dict[Status, int] = {"SUBMITTED": 1, "WAITING": 2, "RUNNING": 3}
 
 def converse(dialogue: Dialogue[Result], send: Callable[[Request], bytes]) -> Result:
     """Return the result of a dialogue; ``send`` sends a request, and raises ``NoAnswerError``."""
-    go_on: Callable[..., Request] = dialogue.send
-    answer: bytes | NoAnswerError | None = None
+
+    async def answered(request: Request) -> bytes:
+        return send(request)
+
+    # It never waits for an event loop, and so ends when it begins.
     try:
-        while True:
-            request = go_on(answer)
-            try:
-                go_on, answer = dialogue.send, send(request)
-            except NoAnswerError as error:
-                go_on, answer = dialogue.throw, error
+        converse_async(dialogue, answered).send(None)
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+    raise RuntimeError("a dialogue waits for nothing but its answers")
 
 
 async def converse_async(dialogue: Dialogue[Result], send: Callable[[Request], Awaitable[bytes]]) -> Result:
