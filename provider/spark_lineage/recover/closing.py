@@ -70,12 +70,11 @@ def close(
     :param ended_processes: what ``recovery.end_leftovers`` returned
     :return: the event, None where it was handed neither to a transport nor to the outbox; trouble there is logged
     """
-    places, settings = _settled(lost.launch)
-    recovered = recover(lost, places, ended_processes=ended_processes, logger=log)
+    recovered = recover(lost, _places(lost.launch), ended_processes=ended_processes, logger=log)
     if not claim(lost.launch, store()):
         log.info("Another process sends the end of %s, try %s.", lost.task, lost.launch.try_number)
         return None
-    return _send_end(lost, recovered, settings, airflow)
+    return _send_end(lost, recovered, airflow)
 
 
 def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -> bool:
@@ -83,8 +82,7 @@ def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -
 
     Their service says how they ended; where it does not know a job any more, the event log does.
     """
-    launch = child.launch
-    places, settings = _settled(launch)
+    launch, places = child.launch, _places(child.launch)
     ends: list[DriverEnd | None]
     try:
         ends = [service_end(one) for one in launch.children]
@@ -108,32 +106,30 @@ def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -
             here = structs.replace(one, directory=launch.directory if is_here else folder)
             lost = LostTry(child.task, here, end="success")
             recovered.append(recover(lost, places, ended_processes=0, logger=log, end=end))
-    limit, events = int(settings.max_event_bytes), []
+    events = []
     for one, found in zip(launch.children, recovered, strict=True):
+        limit = int(found.settings.max_event_bytes)
         state: Any = "FAIL" if found.lineage.state == "ABORT" else found.lineage.state
         events.append(going_on_event(state, found.lineage, one, limit, **job_texts(airflow)))
     wanted = emission(airflow.task, child.task.dag_id, child.task.task_id)
     # What goes wrong before this leaves the ends to the next who looks.
     if not claim(launch, store) or not wanted.is_sent:
         return False
-    sent = [_delivered(event, Outgoing.encode(event), launch, settings) for event in events]
+    sent = [_delivered(event, Outgoing.encode(event), launch, recovered[0].settings) for event in events]
     for event, found in zip(events, recovered, strict=True):
         log.info("The job %s of %s has ended (%s).", event.job.name, child.task, found.lineage.state)
         log_lineage(found.lineage, found.counts, log)
     return all(sent)
 
 
-def _settled(launch: Launch) -> tuple[Places, Settings]:
-    places, settings = Places(), Settings()
+def _places(launch: Launch) -> Places:
     # A connection that is gone leaves the section.
     with guard("The Spark connection of the try is not read"):
-        places = Places.of(launch.conn_id, {}) if launch.conn_id else places
-    with guard("The settings have their defaults"):
-        settings = places.settings()
-    return places, settings
+        return Places.of(launch.conn_id, {}) if launch.conn_id else Places()
+    return Places()
 
 
-def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: AirflowTry) -> bytes | None:
+def _send_end(lost: LostTry, recovered: Recovered, airflow: AirflowTry) -> bytes | None:
     """Send the terminal event of a try, unless the OpenLineage provider is not to send any of that task.
 
     Where the process of the task had made it, and kept it before it was killed, it is that one: of two that differ, one
@@ -150,14 +146,14 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     with guard("What the task may have said of its end is not known"):
         end = kept_end(directory, launch.run_id)
     if end is None:
-        end = made = _made_now(lost, recovered, settings, airflow, has_lineage=wanted.has_lineage)
+        end = made = _made_now(lost, recovered, airflow, has_lineage=wanted.has_lineage)
         with guard("The event cannot be sent again later"):
             end = append_end(directory, end)
     event = restore(end.body)
     event_type = event.eventType.value if event.eventType is not None else lineage.state
     if end != made and event.eventType is RunState.ABORT:
         event.eventType = RunState.FAIL
-    if not _delivered(event, end, launch, settings):
+    if not _delivered(event, end, launch, recovered.settings):
         return None
     log.info("Sent the %s that was missing of %s, try %s.", event_type, lost.task, launch.try_number)
     if lineage.status is not None:
@@ -175,12 +171,10 @@ def _delivered(event: RunEvent, encoded: Outgoing, launch: Launch, settings: Set
     return is_sent or bool(sender.destinations)
 
 
-def _made_now(
-    lost: LostTry, recovered: Recovered, settings: Settings, airflow: AirflowTry, *, has_lineage: bool
-) -> Outgoing:
+def _made_now(lost: LostTry, recovered: Recovered, airflow: AirflowTry, *, has_lineage: bool) -> Outgoing:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    lineage = recovered.lineage
+    lineage, settings = recovered.lineage, recovered.settings
     said: OperatorLineage[Any, Any] = OperatorLineage()
     if has_lineage:
         details = JobDetails.of(settings, airflow.task)

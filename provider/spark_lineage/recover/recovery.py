@@ -34,10 +34,11 @@ _GRACE_SECONDS = 1.0
 
 
 class Recovered(Struct, frozen=True):
-    """The lineage of a lost try, with its status, and the counts of the lines that it was made from."""
+    """The lineage of a lost try, with its status, the counts of the lines that it was made from, and its settings."""
 
     lineage: TaskLineage
     counts: LineCounts
+    settings: Settings
 
 
 def end_leftovers(launch: Launch) -> int:
@@ -92,7 +93,7 @@ def recover(
     state = submission.conclude(EndFacts(is_killed, airflow_end=lost.end, is_retried=lost.is_retried))
     lineage = task_lineage(collector.state, state, naming=naming)
     error = "" if state == "COMPLETE" else "\n".join(filter(None, (lost.error, _error(launch, monitor, detail))))
-    return Recovered(structs.replace(lineage, status=submission.summary(error)), collector.counts)
+    return Recovered(structs.replace(lineage, status=submission.summary(error)), collector.counts, settings)
 
 
 def _client_end(launch: Launch, submission: Submission, *, is_ended_here: bool) -> tuple[Status, str]:
