@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +10,13 @@ from spark_lineage.deliver.courier import Drain
 from spark_lineage.deliver.sender import Sender
 from spark_lineage.deliver.spool import Outbox, Spool
 from spark_lineage.launch.bounded_run import Deadline
-from spark_lineage.launch.lock import release
+from spark_lineage.launch.lock import release, within
 from spark_lineage.launch.log import Log
 from spark_lineage.settings.places import option, outbox_directory
 
 _log = Log(__name__)
 
 FLUSH_SECONDS = 300.0
-# Another process sends meanwhile.
-_TURN_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -41,10 +38,8 @@ def drain(spool: Spool, sender: Sender, deadline: Deadline, *, is_wanted: bool =
 
     :param is_wanted: whether a user wants it sent whatever pauses
     """
-    while (lock := spool.take_turn()) is None:
-        if not deadline.seconds_left:
-            return Delivered(waiting=len(spool.waiting()))
-        time.sleep(_TURN_SECONDS)
+    if (lock := spool.take_turn(within(deadline.seconds_left))) is None:
+        return Delivered(waiting=len(spool.waiting()))
     try:
         if is_wanted:
             spool.pauses.end()

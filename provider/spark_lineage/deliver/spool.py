@@ -519,11 +519,14 @@ class Spool:
                     return Run(event_type, stamp, began, int(size))
         return Run()
 
-    def take_turn(self) -> int | None:
-        """Be the one process that sends, until ``lock.release`` gets the descriptor; None where another one is."""
+    def take_turn(self, wait: Callable[[], bool] = lambda: False) -> int | None:
+        """Be the one process that sends, until ``lock.release`` gets the descriptor; None where another one is.
+
+        :param wait: as of ``lock.take``
+        """
         with self._usable():
             create_private(self.directory)
-            return take(self._turn, flags=os.O_NOFOLLOW)
+            return take(self._turn, wait, flags=os.O_NOFOLLOW)
 
     def has_turn(self, lock: int) -> bool:
         """Whether the lock is still that of this spool: somebody may have removed its file, or all."""
