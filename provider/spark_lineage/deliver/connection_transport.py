@@ -16,7 +16,8 @@ from openlineage.client.transport.transport import Config, Transport
 
 from spark_lineage.deliver.spool import TERMINAL, Outgoing
 from spark_lineage.deliver.through_connections import ConnectionSender
-from spark_lineage.emit.task_event import as_meant, value_of
+from spark_lineage.emit.run_event import value_of
+from spark_lineage.emit.task_event import as_meant
 from spark_lineage.launch.bounded_run import Kill
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.settings.places import section_settings

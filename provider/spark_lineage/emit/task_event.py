@@ -30,10 +30,10 @@ from spark_lineage.emit.run_event import (
     job_facets,
     output_datasets,
     run_facets,
+    value_of,
 )
-from spark_lineage.emit.run_event import value_of as value_of  # noqa: PLC0414 - deliver has it from here
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, cut, reduction_text
-from spark_lineage.launch.launch import indexed
+from spark_lineage.launch.launch import indexed, without_login
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ _RUN_TYPES = {
     "operator_triggered": "manual",
 }
 _SCHEME = re.compile(r"[A-Za-z][\w+.\-]*:")
-_USER = re.compile(r"(?<=://)[^/@]*@")
 
 
 @dataclass(frozen=True)
@@ -166,7 +165,7 @@ def _in_repository(path: Path, bundle: Any) -> dict[str, str]:
     return {
         "type": "git",
         "url": pages or path.as_uri(),
-        "repoUrl": _USER.sub("", bundle.repo_url),
+        "repoUrl": without_login(bundle.repo_url),
         "path": str(PurePosixPath(subdir, inside)),
         "version": version,
         "branch": bundle.tracking_ref,
