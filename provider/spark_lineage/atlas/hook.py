@@ -14,10 +14,9 @@ from spark_lineage.atlas.entities import AtlasOptions
 from spark_lineage.atlas.rest import AtlasRest
 from spark_lineage.atlas.types import TASK
 from spark_lineage.deliver.connection_types import ATLAS_KEYS
-from spark_lineage.deliver.connections import base_url_of, exchange_config, kafka_config, mask_config
+from spark_lineage.deliver.connections import base_url_of, exchange_config, kafka_config, mask_config, probe
 from spark_lineage.deliver.hooks import FormHook
 from spark_lineage.deliver.http_sender import http_headers, trusted
-from spark_lineage.deliver.probe import probe
 from spark_lineage.deliver.sender import Later, Refused
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
 from spark_lineage.secrets.redaction import clean_errors

@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -215,6 +215,22 @@ def members_of(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if isinstance(members, Mapping):
         return {str(name): dict(member) for name, member in members.items()}
     return {str(member.get("name", number)): dict(member) for number, member in enumerate(members, 1)}
+
+
+def probe(config: Mapping[str, Any]) -> tuple[bool, str]:
+    """Contact a backend, and write nothing there; say whether events would arrive, and what was found; raises nothing.
+
+    *Test connection* and the doctor do that.
+    """
+    if members := members_of(config):
+        results = {name: probe(member) for name, member in members.items()}
+        texts = (f"{name}: {'' if is_good else 'NOT GOOD: '}{text}" for name, (is_good, text) in results.items())
+        return all(is_good for is_good, _ in results.values()), "; ".join(texts)
+    try:
+        with closing(sender_of(config)) as sender:
+            return sender.probe()
+    except Exception as error:
+        return False, str(error) or type(error).__name__
 
 
 def _file(fields: ConnectionFields) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from spark_lineage.deliver.connections import (
     connection_fields,
     mask_config,
     namespace_of,
+    probe,
     transport_config,
 )
-from spark_lineage.deliver.probe import probe
 from spark_lineage.deliver.sender import Sender, sender_of
 from spark_lineage.launch.log import escaped
 from spark_lineage.secrets.redaction import clean_errors, redact

@@ -15,8 +15,8 @@ from spark_lineage.deliver.connections import (
     all_of,
     backends_of,
     config_of,
+    probe,
 )
-from spark_lineage.deliver.probe import probe
 from spark_lineage.doctor.setup import Finding, Setup, make_connection, ok, problem, warning
 from spark_lineage.launch.log import error_text
 from spark_lineage.settings import SettingError

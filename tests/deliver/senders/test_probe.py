@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from spark_lineage.deliver.probe import probe
+from spark_lineage.deliver.connections import probe
 
 pytestmark = pytest.mark.oldest
 

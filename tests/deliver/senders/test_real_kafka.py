@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_lineage.deliver.connections import ConnectionFields, transport_config
-from spark_lineage.deliver.probe import probe
+from spark_lineage.deliver.connections import ConnectionFields, probe, transport_config
 from spark_lineage.deliver.sender import Later, Refused, sender_of
 from spark_lineage.deliver.spool import Outgoing
 
