@@ -18,7 +18,14 @@ from spark_lineage.launch.log import error_text
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
 from spark_lineage.secrets.secret_keys import MASK
 from spark_lineage.settings import SECTION, SettingError, Settings
-from spark_lineage.settings.places import Places, option, section, stand_ins
+from spark_lineage.settings.places import (
+    DEFAULT_JAR,
+    Places,
+    lineage_directory,
+    option,
+    outbox_directory,
+    section,
+)
 from spark_lineage.watch.endpoints import ENDPOINT_KEYS, Endpoints
 
 _PREFIX = f"AIRFLOW__{SECTION.upper()}__"
@@ -90,7 +97,12 @@ def shown_settings(places: Places, conn_id: str) -> Iterator[ShownSetting]:
     """Return every setting that has a fixed name."""
     each = list(Settings.each(places.arguments, places.extra, option))
     defaults = {one.name: one.value for one in Settings.each({}, {}, lambda _: None)}
-    instead = stand_ins(Settings(**{one.name: one.value for one in each if not one.error}))
+    # What counts where a setting is empty.
+    instead = {
+        "lineage_dir": lineage_directory(Settings(**{one.name: one.value for one in each if not one.error})),
+        "outbox_dir": str(outbox_directory("").parent),
+        "openlineage_jar": DEFAULT_JAR,
+    }
     for one in each:
         sources = {
             "argument": "argument of the operator",

@@ -7,10 +7,10 @@ ends it where its own transport reaches, while its process lives. Everything her
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct, structs
 
@@ -98,14 +98,9 @@ def lost_of_dag_run(dag_id: str, run_id: str) -> list[Lost]:
 
     A task of it may still be on its way to its end.
     """
-    from airflow.models.dagrun import DagRun
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
     tries = _over({*stored_tasks(dag_id=dag_id, run_id=run_id), *_tasks_in_directories(dag_id, run_id)})
-    with create_session() as session:
-        dag_run = session.scalar(select(DagRun).filter_by(dag_id=dag_id, run_id=run_id))
-        return [*tries, *(ends_of(dag_run, by_provider=True) if dag_run is not None else ())]
+    dag_runs = _dag_runs(lambda row: [row.dag_id == dag_id, row.run_id == run_id])
+    return [*tries, *(end for dag_run in dag_runs for end in ends_of(dag_run, by_provider=True))]
 
 
 def _tasks_in_directories(dag_id: str, run_id: str) -> Iterator[TaskKey]:
@@ -123,25 +118,19 @@ def lost_meanwhile() -> list[DagRunEnd]:
 
     These are the DAG runs of the last day that are over, and of whose end the outbox of this host does not know.
     """
-    from airflow.models.dagrun import DagRun
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    now, row = datetime.now(UTC), cast("Any", DagRun)
+    now, conn_id = datetime.now(UTC), airflow_connection()
     since, until = now - timedelta(hours=_HOURS), now - timedelta(seconds=_GRACE_SECONDS)
     keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(since)}
-    query = select(row).where(row.state.in_(DAG_RUN_ENDS), row.end_date > since, row.end_date < until)
-    conn_id = airflow_connection()
-    if not conn_id:
+
+    def fits(row: Any) -> list[Any]:
+        is_over = [row.state.in_(DAG_RUN_ENDS), row.end_date > since, row.end_date < until]
         # Of the others nothing is known here.
-        query = query.where(row.dag_id.in_({dag_id for dag_id, _ in keys}))
-    with create_session() as session:
-        found = session.scalars(query).all()
-        session.expunge_all()
+        return is_over if conn_id else [*is_over, row.dag_id.in_({dag_id for dag_id, _ in keys})]
+
     begun = Outbox(default_directory()).spool(conn_id) if conn_id else None
     over = (
         one
-        for one in found
+        for one in _dag_runs(fits)
         if (one.dag_id, one.run_id) in keys
         or (begun is not None and begun.run(_run_id(one, _clear_number(one))).is_open)
     )
@@ -154,18 +143,27 @@ def lost_within(hours: float) -> list[Lost]:
     Some ends are never reported, and a server may lose what it knew. Nothing reports that a DAG run which goes on was
     cleared. What waits is in the outbox of this host.
     """
+    found: list[Lost] = [*_over(stored_tasks(datetime.now(UTC) - timedelta(hours=hours)))]
+    for dag_run in _dag_runs(lambda row: [row.state == "running", row.queued_at > row.start_date]):
+        found += ends_of(dag_run)
+    if any(each.waiting for each in Outbox(default_directory()).destinations()):
+        found.append(LeftInOutbox(seen_at=time.time()))
+    return found
+
+
+def _dag_runs(fits: Callable[[Any], Iterable[Any]]) -> Sequence[Any]:
+    """Return the DAG runs of the database that fit; none of them is written any more.
+
+    :param fits: returns the conditions, by the class of their rows
+    """
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
-    since, row = datetime.now(UTC) - timedelta(hours=hours), cast("Any", DagRun)
-    found: list[Lost] = [*_over(stored_tasks(since))]
     with create_session() as session:
-        for dag_run in session.scalars(select(row).where(row.state == "running", row.queued_at > row.start_date)):
-            found += ends_of(dag_run)
-    if any(each.waiting for each in Outbox(default_directory()).destinations()):
-        found.append(LeftInOutbox(seen_at=time.time()))
-    return found
+        found = session.scalars(select(DagRun).where(*fits(DagRun))).all()
+        session.expunge_all()
+        return found
 
 
 def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:

@@ -178,12 +178,3 @@ def outbox_directory(setting: str) -> Path:
 def jar_cache(env: Mapping[str, str]) -> Path:
     """Return the directory of jars that were resolved (XDG Base Directory Specification)."""
     return Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "airflow-provider-spark-lineage"
-
-
-def stand_ins(settings: Settings) -> Mapping[str, str]:
-    """Return, by the name of a setting, what counts where it is empty."""
-    return {
-        "lineage_dir": lineage_directory(settings),
-        "outbox_dir": str(outbox_directory("").parent),
-        "openlineage_jar": DEFAULT_JAR,
-    }

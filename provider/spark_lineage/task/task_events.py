@@ -176,7 +176,7 @@ class TaskEvents:
                     self._asset_count = assets.emit_assets(lineage, self._context, self._guard.log)
         if self._settings.granularity != "task":
             with self._guard("Child runs are not sent", can_fail=False):
-                self._send_children(lineage, directory)
+                self._send_all(task_children(lineage, self._settings, self._context["ti"]), directory)
         self._last = end, event, why
 
     def begin_children(self, launch: Launch) -> str:
@@ -258,9 +258,6 @@ class TaskEvents:
     def _known(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
         limit, log = int(self._settings.max_event_bytes), self._guard.log
         return operator_lineage(lineage, counts, limit, log, details=self._details, deadline=self._kill.deadline)
-
-    def _send_children(self, lineage: TaskLineage, directory: Path | None) -> None:
-        self._send_all(task_children(lineage, self._settings, self._context["ti"]), directory)
 
     def _send_all(self, events: list[RunEvent], directory: Path | None) -> None:
         for each in map(Outgoing.encode, events):
