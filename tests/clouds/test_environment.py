@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 from aws_services import __file__ as services
-from lineage_backends.processes import dies_with_parent
+from submitted_program import Driver
 
 pytestmark = pytest.mark.clouds
 
@@ -26,23 +27,47 @@ def test_environment_has_what_the_tests_need(name: str) -> None:
     assert importlib.import_module(name)
 
 
-def test_driver_ends_with_the_process_that_runs_it(tmp_path: Path) -> None:
-    submit, begun = tmp_path / "spark-submit", tmp_path / "begun"
-    submit.write_text(f"#!/bin/sh\necho $$ > {begun}.part; mv {begun}.part {begun}; exec sleep 600\n")
+RUNNERS = {
+    "aws": """
+import aws_services
+aws_services.Runner(path, "", [], 1).run("job", ["a.py"], lambda: False)
+""",
+    "others": """
+from submitted_program import SubmittedProgram
+SubmittedProgram("a.py", [], {}, {"SPARK_HOME": str(path), **os.environ}, path / "log")
+time.sleep(600)
+""",
+}
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_driver_ends_with_the_process_that_runs_it(runner: str, how: signal.Signals, tmp_path: Path) -> None:
+    submit, begun = tmp_path / "bin" / "spark-submit", tmp_path / "begun"
+    submit.parent.mkdir()
+    # As Java starts the Python of a program, which outlives it.
+    submit.write_text(f"#!/bin/sh\nsleep 600 &\necho $$ $! > {begun}.part; mv {begun}.part {begun}; wait\n")
     submit.chmod(0o755)
-    program = (
-        "import sys, aws_services, pathlib\n"
-        "runner = aws_services.Runner(pathlib.Path(sys.argv[1]), '', [], 1, sys.argv[2:])\n"
-        "runner.run('job', ['a.py'], lambda: False)\n"
-    )
-    runner = subprocess.Popen(
-        [sys.executable, "-c", program, str(tmp_path), *dies_with_parent()],
-        env={"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(Path(services).parent)},
+    program = f"import os, pathlib, sys, time\npath = pathlib.Path(sys.argv[1])\n{RUNNERS[runner]}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        env={"PATH": f"{submit.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(Path(services).parent)},
+        stderr=subprocess.DEVNULL,
     )
     while not begun.exists():
-        assert runner.poll() is None
+        assert process.poll() is None
         time.sleep(0.05)
-    driver = psutil.Process(int(begun.read_text()))
-    runner.kill()
-    runner.wait()
-    driver.wait(10)
+    drivers = [psutil.Process(int(each)) for each in begun.read_text().split()]
+    process.send_signal(how)
+    process.wait(10)
+    for driver in drivers:
+        driver.wait(10)
+
+
+def test_driver_that_is_over_leaves_nothing_behind(tmp_path: Path) -> None:
+    made = Driver(["sh", "-c", "sleep 600 & echo $!; exit 3"], stdout=subprocess.PIPE)
+    assert made.stdout is not None
+    left = psutil.Process(int(made.stdout.readline()))
+    assert made.wait(10) == 3
+    left.wait(10)
+    made.stdout.close()

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from submitted_program import Driver
 
 _S3A = "org.apache.hadoop:hadoop-aws:3.5.0"
 _SDK = tuple(f"software.amazon.awssdk:{name}:2.35.4" for name in ("s3", "s3-transfer-manager", "sts", "apache-client"))
@@ -40,7 +41,7 @@ def aws_services(env: Mapping[str, str], folder: Path, spark_jars: Path, *, glue
     :param glue_seconds: how often Glue copies event logs (30 in the service)
     """
     from lineage_backends.maven import download, jars
-    from lineage_backends.processes import cache_directory, dies_with_parent
+    from lineage_backends.processes import cache_directory
 
     # Without what they need, which is a bundle of half a gigabyte.
     alone = {one: cache_directory() / "jars" / f"{one.replace(':', '-')}.jar" for one in (_S3A, _ANALYTICS)}
@@ -49,30 +50,27 @@ def aws_services(env: Mapping[str, str], folder: Path, spark_jars: Path, *, glue
     for coordinate, jar in alone.items():
         if not jar.exists():
             download(coordinate, jar)
-    guard = dies_with_parent()
     settings = {
-        "guard": guard,
         "jars": [*map(str, alone.values()), *map(str, found)],
         "folder": str(folder),
         "glue_seconds": glue_seconds,
     }
     log = folder / "services.log"
     with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [*guard, sys.executable, "-W", "ignore", __file__, json.dumps(settings)],
+        process = Driver(
+            [sys.executable, "-W", "ignore", __file__, json.dumps(settings)],
             env={**os.environ, **env},
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=stream,
-            text=True,
         )
     try:
         assert process.stdout is not None
-        url = process.stdout.readline().strip()
+        url = process.stdout.readline().decode().strip()
         assert url, log.read_text()
         yield url
     finally:
-        process.terminate()
+        process.kill()
         process.wait(30)
         assert process.stdout is not None
         process.stdout.close()
@@ -86,8 +84,6 @@ class Runner:
     url: str
     jars: Sequence[str]
     glue_seconds: float
-    guard: Sequence[str]
-    """Stands before a command that is to end with this process."""
 
     def run(
         self, name: str, words: Sequence[str], is_over: Callable[[], bool], properties: Mapping[str, str] | None = None
@@ -117,14 +113,14 @@ class Runner:
         }
         (home / "defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in own.items()))
         (home / "submitted.json").write_text(json.dumps(list(words)))
-        command = [*self.guard, "spark-submit", "--properties-file", str(home / "defaults.conf"), *words]
+        command = ["spark-submit", "--properties-file", str(home / "defaults.conf"), *words]
         with (home / "output.txt").open("wb") as stream:
-            driver = subprocess.Popen(command, cwd=home, stdout=stream, stderr=stream, start_new_session=True)
+            driver = Driver(command, cwd=home, stdout=stream, stderr=stream)
         while driver.poll() is None:
             if is_over():
-                os.killpg(driver.pid, signal.SIGKILL)
-                driver.wait()
+                driver.kill()
             time.sleep(_LOOK_SECONDS)
+        driver.wait()
         output = (home / "output.txt").read_text(errors="replace")
         return driver.returncode == 0, (_EXCEPTION.findall(output) or ["", *output.strip().splitlines()])[-1]
 
@@ -216,7 +212,7 @@ def main() -> None:
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     url = "http://127.0.0.1:{1}".format(*server.get_host_and_port())
-    runner = Runner(Path(settings["folder"]), url, settings["jars"], settings["glue_seconds"], settings["guard"])
+    runner = Runner(Path(settings["folder"]), url, settings["jars"], settings["glue_seconds"])
     s3 = boto3.client("s3", endpoint_url=url, **CREDENTIALS)
     print(url, flush=True)  # noqa: T201
     backends = (serverless.emrserverless_backends, containers.emrcontainers_backends, emr_backends, glue_backends)

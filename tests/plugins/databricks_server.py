@@ -183,7 +183,7 @@ class _Run:
         self._ended: list[dict[str, Any]] = []
         self._program: SubmittedProgram | None = None
         self._is_cancelled = False
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def _run(self) -> None:

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+# Kills the group of a command, with the program that Java started, when nobody holds its standard input any more.
+_UNTIL_CLOSED = 'exec 3<&0; { cat <&3; kill -KILL 0; } >/dev/null 2>&1 & exec "$@" 3<&- </dev/null'
+
+
+class Driver(subprocess.Popen[bytes]):
+    """A command in a process group of its own, which ends with this process, however that ends."""
+
+    def __init__(self, command: Sequence[str], **options: Any) -> None:
+        guarded = ["sh", "-c", _UNTIL_CLOSED, "sh", *command]
+        super().__init__(guarded, stdin=subprocess.PIPE, start_new_session=True, **options)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end of the command, and leave nothing of its group behind."""
+        exit_code = super().wait(timeout)
+        if self.stdin is not None:
+            self.stdin.close()
+        self.kill()
+        return exit_code
+
+    def kill(self) -> None:
+        """Kill the whole group."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
 
 
 @dataclass(eq=False)
@@ -26,17 +54,17 @@ class SubmittedProgram:
     ended: Callable[[], object] = lambda: None
     is_cancelled: bool = False
     exit_code: int | None = None
-    _process: subprocess.Popen[bytes] = field(init=False)
+    _process: Driver = field(init=False)
 
     def __post_init__(self) -> None:
         conf = {"spark.ui.enabled": "false", **self.conf}
         options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
         command = [f"{self.env['SPARK_HOME']}/bin/spark-submit", "--master", "local[2]", *options, self.program]
         with self.log.open("wb") as stream:
-            self._process = subprocess.Popen(
+            self._process = Driver(
                 [*command, *self.arguments], env={**self.env}, stdout=stream, stderr=stream, cwd=self.log.parent
             )
-        self._thread = threading.Thread(target=self._wait)
+        self._thread = threading.Thread(target=self._wait, daemon=True)
         self._thread.start()
 
     def _wait(self) -> None:
@@ -51,8 +79,7 @@ class SubmittedProgram:
 
     def close(self) -> None:
         """Leave no process behind."""
-        if self._process.poll() is None:
-            self._process.kill()
+        self._process.kill()
         self._thread.join()
 
     @property
