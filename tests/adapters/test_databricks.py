@@ -118,7 +118,7 @@ def test_log_that_is_delivered_comes_late() -> None:
         ({"job_id": 7}, "the clusters of its job"),
         ({"job_name": "daily"}, "the clusters of its job"),
         ({"existing_cluster_id": "c", "notebook_task": {"notebook_path": "n"}}, "nothing is added to the task"),
-        ({"pipeline_task": {"pipeline_id": "p"}}, "its run has no cluster of Spark"),
+        ({"pipeline_task": {"pipeline_id": "p"}}, "the job has no Spark"),
     ],
 )
 def test_why_nothing_can_be_added(payload: dict[str, Any], why: str) -> None:

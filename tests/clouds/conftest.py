@@ -97,15 +97,18 @@ class Aws:
         """Return the latest launch."""
         return max(launches_below(self.bench.lineage_dir), key=lambda one: one.try_number)
 
-    def end_children(self) -> bool:
-        """Send the ends of the jobs that went on, as a server does."""
-        child = ChildEnd(TaskKey("shop", "manual", "load"), self.launch())
+    def end_children(self, launch: Launch | None = None) -> bool:
+        """Send the ends of the jobs that went on, as a server does.
+
+        :param launch: the latest one where it is None
+        """
+        child = ChildEnd(TaskKey("shop", "manual", "load"), launch or self.launch())
         return end_child(child, AirflowTry(None, None), None)
 
-    def wait_for_children(self) -> None:
+    def wait_for_children(self, launch: Launch | None = None) -> None:
         """Send them when they are due."""
         until = time.monotonic() + 120
-        while not self.end_children():
+        while not self.end_children(launch):
             assert time.monotonic() < until
             time.sleep(2)
 

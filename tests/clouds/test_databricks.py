@@ -12,7 +12,7 @@ import pytest
 from databricks_server import DatabricksServer, Dbfs
 from lineage_backends.certificates import make_certificates
 from real_spark import environment
-from service_jobs import PROGRAM, assert_child, assert_complete, left_child, state, wait_for_child
+from service_jobs import PROGRAM, assert_child, assert_complete, assert_lacking, left_child, state, wait_for_child
 
 from spark_lineage.launch.launch import launches_below
 from spark_lineage.submission.stored_event_log import opened
@@ -201,6 +201,7 @@ def test_run_on_an_existing_cluster_is_as_the_user_wrote_it(
         "run_name": "load",
     }
     assert launches_below(real_spark.bench.lineage_dir) == []
+    assert_lacking(outcome, "nothing is added to the task, because an existing cluster")
 
 
 def test_run_that_fails_keeps_what_it_had_written(run: Callable[..., Outcome], folder: Path) -> None:
@@ -279,3 +280,4 @@ def test_job_with_clusters_of_its_own_is_as_the_user_wrote_it(
     outcome = run(job_id=7)
     assert outcome.error is None, outcome.printed
     assert outcome.printed.count("The task has no lineage") == 1
+    assert_lacking(outcome, "the clusters of its job have the Spark properties of the job")

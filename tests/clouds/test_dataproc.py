@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from real_spark import environment
-from service_jobs import PROGRAM, assert_child, assert_complete, left_child, state, wait_for_child
+from service_jobs import PROGRAM, assert_child, assert_complete, assert_lacking, left_child, state, wait_for_child
 
 from spark_lineage.launch.launch import launches_below
 
@@ -178,6 +178,16 @@ def test_job_of_another_kind_is_the_stock_operators(
     assert outcome.error is not None
     assert outcome.error.startswith("InternalServerError")
     assert outcome.lineage is None
+    assert launches_below(real_spark.bench.lineage_dir) == []
+
+
+def test_job_that_no_worker_has_submitted_says_so(
+    run: Callable[..., Outcome], real_spark: RealSpark, folder: Path
+) -> None:
+    outcome = run("job", "succeed", deferrable=True, start_from_trigger=True, polling_interval_seconds=1)
+    assert outcome.error is None, outcome.printed
+    assert (folder / "doubled" / "_SUCCESS").exists()
+    assert_lacking(outcome, "start_from_trigger has submitted its job without a worker")
     assert launches_below(real_spark.bench.lineage_dir) == []
 
 

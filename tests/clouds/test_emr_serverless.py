@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,3 +118,61 @@ def test_job_that_is_not_waited_for_is_a_job_of_its_own(run: Callable[..., Outco
     assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
     assert [one["name"] for one in end["inputs"]] == ["lake/orders"]
     assert [one["name"] for one in end["outputs"]] == ["lake/doubled"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "directory", "why"),
+    [
+        ("", "", "the driver runs on another machine; set event_log_dir, or "),
+        ("--conf spark.eventLog.enabled=false", None, "spark.eventLog.enabled is false"),
+    ],
+)
+def test_start_and_end_say_why_no_log_is_read(
+    parameters: str, directory: str | None, why: str, run: Callable[..., Outcome], aws: Any
+) -> None:
+    if directory is not None:
+        aws.bench.env["AIRFLOW__SPARK_LINEAGE__EVENT_LOG_DIR"] = directory
+    outcome = run("succeed", parameters=parameters)
+    assert outcome.error is None, outcome.printed
+    start, end = aws.sent("shop.load")
+    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
+    for event in (start, end):
+        assert (event["inputs"], event["outputs"]) == ([], [])
+        (counted,) = event["run"]["facets"]["sparkLineage_collection"]["setAside"]
+        assert counted.startswith(f"no event log is read: {why}")
+    assert not aws.logs()
+
+
+def test_log_that_cannot_be_reached_costs_the_task_nothing_but_its_lineage(
+    run: Callable[..., Outcome], aws: Any
+) -> None:
+    away = {"conn_type": "aws", "login": "test", "password": "not-a-key-of-anybody"}
+    away["extra"] = {"region_name": "us-east-1", "endpoint_url": "http://127.0.0.1:9"}
+    aws.bench.env |= {
+        "AIRFLOW_CONN_AWAY": json.dumps(away),
+        "AIRFLOW__SPARK_LINEAGE__EVENT_LOG_DIR": f"s3a://away@{aws.bucket}/eventlogs",
+    }
+    outcome = run("succeed", lineage_timeout=10)
+    assert outcome.error is None, outcome.printed
+    assert state(outcome) == "COMPLETE"
+    assert (outcome.names("inputs"), outcome.names("outputs")) == ([], [])
+    assert outcome.lineage is not None
+    assert outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"] == {"event log without its end": 1}
+    assert "The event log from where it lies" in outcome.printed
+    assert "127.0.0.1:9" in outcome.printed
+    assert "not-a-key-of-anybody" not in f"{outcome.last}{outcome.printed}"
+
+
+def test_jobs_that_log_to_one_place_at_once_are_told_apart(run: Callable[..., Outcome], aws: Any) -> None:
+    first = run("late", wait_for_completion=False)
+    assert first.error is None, first.printed
+    submit = {"entryPoint": str(PROGRAM), "entryPointArguments": [f"{aws.lake}/second", "succeed"]}
+    aws.client("s3").put_object(Bucket=aws.bucket, Key="lake/second/orders/part.json", Body=b'{"id": 1, "amount": 20}')
+    left = aws.launch()
+    second = run("succeed", job_driver={"sparkSubmit": submit}, task={"try_number": 2})
+    assert not aws.end_children(left)
+    assert (second.names("inputs"), second.names("outputs")) == (["lake/second/orders"], ["lake/second/doubled"])
+    aws.wait_for_children(left)
+    end = aws.sent("job_run@shop.load")[-1]
+    assert end["eventType"] == "COMPLETE"
+    assert [one["name"] for one in (*end["inputs"], *end["outputs"])] == ["lake/orders", "lake/doubled"]

@@ -46,7 +46,9 @@ def run(aws: Any) -> Callable[..., Outcome]:
 @pytest.mark.parametrize("deferrable", [False, True])
 @pytest.mark.parametrize(("how", "end"), [("succeed", "COMPLETE"), ("fail", "FAIL")])
 def test_run_that_is_waited_for_is_the_task(how, end, deferrable, run: Callable[..., Outcome], aws: Any) -> None:
-    outcome = run(how, script_args={"--conf": "spark.app.name=mine"}, deferrable=deferrable)
+    # One file, or several, with names as those of a History Server.
+    rolling = f"spark.eventLog.rolling.enabled={str(deferrable).lower()}"
+    outcome = run(how, script_args={"--conf": f"spark.app.name=mine --conf {rolling}"}, deferrable=deferrable)
     assert (outcome.error is None) is (how == "succeed"), outcome.printed
     assert state(outcome) == end, outcome.printed
     assert outcome.names("inputs") == ["lake/orders"], outcome.printed
@@ -63,6 +65,19 @@ def test_definition_of_a_job_is_respected(run: Callable[..., Outcome], aws: Any)
     outcome = run("succeed", defined=path)
     assert outcome.names("outputs") == ["lake/doubled"], outcome.printed
     assert "spark.app.name=defined" in aws.submitted(dict(outcome.pushed)["glue_job_run_id"])
+    assert not aws.logs()
+
+
+def test_log_in_the_format_of_the_console_is_not_read_and_the_event_says_so(
+    run: Callable[..., Outcome], aws: Any
+) -> None:
+    outcome = run("succeed", script_args={"--enable-spark-ui-legacy-path": "false"})
+    assert outcome.error is None, outcome.printed
+    for event in aws.sent("shop.load"):
+        (counted,) = event["run"]["facets"]["sparkLineage_collection"]["setAside"]
+        assert counted == "no event log is read: spark.eventLog.enabled is false by --enable-spark-ui-legacy-path"
+    run_id = dict(outcome.pushed)["glue_job_run_id"]
+    assert "--enable-spark-ui-legacy-path" not in "".join(aws.submitted(run_id))
     assert not aws.logs()
 
 

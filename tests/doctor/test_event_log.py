@@ -102,3 +102,17 @@ def test_directory_of_all_drivers_is_read_like_one_that_is_set(
         "problem",
         f"event_log_dir {gone} cannot be read -> make it, on a disk that drivers and workers share",
     )
+
+
+@pytest.mark.parametrize("extra", [{}, CLUSTER])
+@pytest.mark.parametrize("directory", ["", "memory://others"])
+def test_directory_of_services_is_read_whatever_the_spark_connection_is(
+    found: Callable[..., Any], logs: Any, directory: str, extra: Any
+) -> None:
+    assert found(directory, extra=extra, event_log_dir=LOGS)[0] == (
+        "ok",
+        f"{LOGS} can be read, and has no event log -> ",
+    )
+    ((level, text), *_) = found(directory, extra=extra, event_log_dir="memory://gone")
+    assert level == "problem"
+    assert "correct event_log_dir" in text

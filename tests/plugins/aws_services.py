@@ -165,14 +165,18 @@ def _run_steps(cluster: Any, runner: Runner) -> None:
 def _run_glue(run: Any, script: str, runner: Runner, s3: Any) -> None:
     """Run a Glue job: its log is copied every few seconds, also once after its end."""
     arguments, logs = run.arguments or {}, runner.folder / f"log-{run.job_run_id}"
+    place = arguments.get("--spark-event-logs-path", "").removeprefix("s3://").removeprefix("s3a://")
     logs.mkdir()
     conf = [pair for pair in arguments.get("--conf", "").split(" --conf ") if pair]
     own = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": logs.as_uri()}
+    # One file, unless the job wants several.
+    own |= {"spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false"}
+    if arguments.get("--enable-spark-ui-legacy-path") != "true":
+        place = ""
     words = [word for pair in conf for word in ("--conf", pair)]
     words += [script, *(arguments.get(f"--{name}", "") for name in ("lake", "how", "flag"))]
     run.status = "RUNNING"
     is_copying = threading.Event()
-    place = arguments.get("--spark-event-logs-path", "").removeprefix("s3://").removeprefix("s3a://")
 
     def copy() -> None:
         is_last = False

@@ -52,6 +52,15 @@ def assert_complete(outcome: Outcome, folder: Path) -> None:
     assert [one["field"] for one in fields["doubled"]["inputFields"]] == ["amount"]
 
 
+def assert_lacking(outcome: Outcome, why: str) -> None:
+    """Assert that START and end of a task say why no event log is read."""
+    for event in (outcome.last["at_start"], outcome.lineage):
+        assert event is not None, outcome.printed
+        assert (event["inputs"], event["outputs"]) == ([], [])
+        (counted,) = event["run_facets"]["sparkLineage_collection"]["setAside"]
+        assert counted.startswith(f"no event log is read: {why}")
+
+
 def left_child(
     run: Callable[..., Any], real_spark: RealSpark, folder: Path, monkeypatch: pytest.MonkeyPatch, *, child: str
 ) -> ChildEnd:

@@ -50,6 +50,15 @@ def test_the_status_is_told(bench: Any, what: str) -> None:
     assert (last["subject"], last["new_status"]) == ("TASK", "FINISHED")
 
 
+def test_event_says_why_no_event_log_is_read(bench: Any) -> None:
+    own = {"spark.eventLog.enabled": "false", "spark.my.password": "hunter2"}
+    outcome = bench.run(openlineage_jar="/nowhere/openlineage-spark.jar", conf=own)
+    assert outcome.error is None
+    facet = outcome.lineage["run_facets"]["sparkLineage_collection"]
+    assert facet["setAside"] == {"no event log is read: spark.eventLog.enabled is false": 1}
+    assert (facet["evidence"], facet["linesRead"]) == ([], 0)
+
+
 @pytest.mark.parametrize("what", WITHOUT)
 def test_why_the_program_failed_is_told(bench: Any, what: str) -> None:
     log = ["Traceback (most recent call last):", '  File "job.py", line 1', "ValueError: no such day"]

@@ -49,10 +49,11 @@ class LineageDataprocSubmitJobOperator(_LineageDataprocOperator, DataprocSubmitJ
         self.__dict__["hook"] = hook if hook is None or self._session is None else self._session.attach(self, hook)
 
     def _why_unreached(self, *, is_resumed: bool, kept: Mapping[str, Any] | None) -> str:
+        from spark_lineage.adapters.adapter import NO_SPARK
         from spark_lineage.adapters.dataproc_job import is_spark_job
 
         if not is_spark_job(self.job):
-            return "its job is not one of Spark"
+            return NO_SPARK
         is_without_worker = is_resumed and kept is None and self.start_from_trigger
         return "start_from_trigger has submitted its job without a worker" if is_without_worker else ""
 

@@ -68,6 +68,8 @@ class LineageOperator(BaseOperator):
     # Of the class, because the policy gives it to objects that another class has made.
     _session: LineageSession | None = None
     _is_stock = False
+    _why_stock = ""
+    """Why nothing can be added to the job of this task; then it is one of the stock operator."""
     _task_instance: Any = None
     _waits_in: int | None = None
     """The thread that waits for a driver that runs elsewhere."""
@@ -258,7 +260,7 @@ class LineageOperator(BaseOperator):
         if self._is_stock:
             from spark_lineage.task.task_events import lineage_of_stock
 
-            return lineage_of_stock(self)
+            return lineage_of_stock(self, self._why_stock)
         merged = self._session.operator_lineage if self._session is not None else None
         return merged if merged is not None else OperatorLineage()
 

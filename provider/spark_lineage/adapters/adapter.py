@@ -56,6 +56,8 @@ _PROPERTY_OF = {
     "driver_class_path": "spark.driver.extraClassPath",
     "py_files": "spark.submit.pyFiles",
 }
+# Of a job without lineage, which lacks nothing.
+NO_SPARK = "the job has no Spark"
 # From asking the processes of a killed job to end until they are killed.
 GRACE_SECONDS = 1.0
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from spark_lineage.adapters.adapter import AdaptedTask, remote_submitter
+from spark_lineage.adapters.adapter import NO_SPARK, AdaptedTask, remote_submitter
 from spark_lineage.adapters.databricks_run import places_of, unreached
 from spark_lineage.adapters.service import ANSWER_SECONDS, ServiceAdapter
 from spark_lineage.inject.preparation import Submitter
@@ -40,7 +40,7 @@ def why_unreached(operator: Any) -> str:
         return "the clusters of its job have the Spark properties of the job"
     if names := unreached(payload):
         return _UNREACHED % ", ".join(names)
-    return "its run has no cluster of Spark"
+    return NO_SPARK
 
 
 @dataclass(eq=False)

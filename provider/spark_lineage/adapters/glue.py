@@ -79,6 +79,9 @@ class GlueAdapter(AwsAdapter):
         # Glue overwrites these.
         conf = {key: value for key, value in conf.items() if not key.startswith(_EVENT_LOG)}
         log = {f"{_EVENT_LOG}enabled": "true", f"{_EVENT_LOG}dir": path} if (path := effective.get(_LOG_PATH)) else {}
+        if str(effective.get(_LEGACY, "true")).lower() != "true":
+            # Of the format for its console, files and names are not documented.
+            log = {f"{_EVENT_LOG}enabled": f"false by {_LEGACY}"}
         return as_arguments({**conf, **log})
 
     def changed(self, request: Mapping[str, Any], added: Mapping[str, str]) -> Mapping[str, Any]:

@@ -20,21 +20,19 @@ from spark_lineage.watch.endpoints import Endpoints
 _REMEDY = {
     "hdfs": "set webhdfs_url in the extra of the Spark connection to the NameNodes (http://nn:9870), and let the user "
     "of tasks read there",
-    "": "correct spark.eventLog.dir, or let the user of tasks read there",
+    "": "correct event_log_dir or spark.eventLog.dir, or let the user of tasks read there",
 }
 
 
 def check_event_log(setup: Setup) -> Iterator[Finding]:
-    """Read the latest log in the directory that the properties name, where drivers run elsewhere."""
+    """Read the latest log in ``event_log_dir``, and where the properties say that drivers elsewhere log."""
     try:
         properties, endpoints = setup.user_properties.properties, endpoints_of(setup)
     except (PropertiesFileError, SettingError):
         # Other checks say so.
         return
-    if not endpoints.is_cluster or setup.settings.evidence == "listener":
-        return
-    directory = properties.get("spark.eventLog.dir", "")
-    if not directory and (shared := setup.settings.event_log_dir):
+    # The services of clouds have this one, whatever the Spark connection is.
+    if shared := setup.settings.event_log_dir:
         path = local_directory(shared)
         if path is None:
             yield _read(remote_directory(shared) or shared, setup, endpoints)
@@ -42,6 +40,8 @@ def check_event_log(setup: Setup) -> Iterator[Finding]:
             yield ok(f"event_log_dir {path} can be read")
         else:
             yield problem(f"event_log_dir {path} cannot be read", "make it, on a disk that drivers and workers share")
+    directory = properties.get("spark.eventLog.dir", "")
+    if not endpoints.is_cluster or setup.settings.evidence == "listener" or (shared and not directory):
         return
     if not (is_event_log_on(properties) and directory):
         yield ok("spark-defaults.conf turns no event log on: lineage comes from the listener alone")

@@ -359,7 +359,7 @@ def inject_task(
     if not injected.evidence:
         log = injected.event_log
         no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
-        raise NoEvidenceError(f"{why_not or 'no listener is wanted'}; and no event log is read: {no_log}")
+        raise NoEvidenceError(why_not or "no listener is wanted", f"no event log is read: {no_log}")
     if why_not:
         write = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.debug
         write("The job runs without OpenLineage's listener: %s", why_not)
@@ -386,7 +386,11 @@ def inject_session(lineage: LineageProperties, submitter: Submitter) -> TaskInje
 
 
 class NoEvidenceError(Exception):
-    """The job has no source of lineage; the text says why."""
+    """The job has no source of lineage; the text says why, ``lacking`` why there is no event log."""
+
+    def __init__(self, why_not: str, lacking: str) -> None:
+        super().__init__(f"{why_not}; and {lacking}")
+        self.lacking = lacking
 
 
 @dataclass(frozen=True)

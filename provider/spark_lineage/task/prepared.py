@@ -19,7 +19,7 @@ from spark_lineage.emit.run_event import PRODUCER
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
-from spark_lineage.inject.task_injection import TaskInjection, inject_session, inject_task
+from spark_lineage.inject.task_injection import NoEvidenceError, TaskInjection, inject_session, inject_task
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
 from spark_lineage.launch.launch import Launch, TaskKey, find_launch, indexed, launches_below, without_login
 from spark_lineage.launch.log import Guard, error_text
@@ -125,10 +125,14 @@ class Prepared:
                 own_run_id=properties.get(APP_RUN_ID, ""),
             )
             lineage = replace(lineage, instead=route.transport)
-        injection = None
+        injection, lacking = None, ""
         try:
             with self.guard("The job runs without lineage"):
-                injection = self._injected(launch, lineage, endpoints)
+                try:
+                    injection = self._injected(launch, lineage, endpoints)
+                except NoEvidenceError as error:
+                    lacking = error.lacking
+                    raise
         except BaseException as error:
             with suppress(OSError):
                 remove_submitted(Path(launch.directory))
@@ -143,6 +147,8 @@ class Prepared:
         launch = structs.replace(launch, event_logs=log.places if log is not None else ())
         configuration = properties if injection is None else injection.prepared.conf
         running = Running(self, launch, configuration, injection=injection, is_new=True)
+        if lacking:
+            running.submission.collector.counts.add(lacking)
         where = f"the driver sends its events to {route.place}" if route is not None else ""
         running.follow("" if injection is None else injection.evidence, where)
         running.keep()

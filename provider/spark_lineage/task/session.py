@@ -139,7 +139,10 @@ class LineageSession:
 
     def _begin(self) -> None:
         # Once the launch is kept: its end will be sent even if this process is lost.
-        self._events.begin(self._prepared.declared if self._prepared is not None else None)
+        running, counts = self._running, None
+        if running is not None and not running.is_injected:
+            counts = running.submission.collector.counts
+        self._events.begin(self._prepared.declared if self._prepared is not None else None, counts)
 
     def polling(self) -> None:
         """Note that the provider waits for a remote driver: its own, or that of an earlier try."""

@@ -16,9 +16,11 @@ from msgspec import structs
 from openlineage.client.generated.base import EventType as RunState
 
 from spark_lineage import add_ons
+from spark_lineage.adapters.adapter import NO_SPARK
 from spark_lineage.deliver.spool import Outgoing, append_end, append_event
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.child_events import child_events, going_on_event
+from spark_lineage.emit.run_event import collection_facet
 from spark_lineage.emit.task_event import (
     NO_DETAILS,
     AirflowTry,
@@ -99,10 +101,11 @@ class TaskEvents:
             self.repeated = self._record.end
             self.learnt = None if self.repeated is None else self.repeated.learnt
 
-    def begin(self, declared: TaskLineage | None) -> None:
+    def begin(self, declared: TaskLineage | None, counts: LineCounts | None = None) -> None:
         """Send START to the connections, once; the provider has done so already.
 
         :param declared: the task's inlets and outlets, None where it has none
+        :param counts: of a job that has no source of lineage, with the reason; None where it has one
         """
         if self._has_begun or self._sender is None or not self._sender.destinations:
             return
@@ -111,7 +114,7 @@ class TaskEvents:
             lineage = declared or TaskLineage("RUNNING")
             if self.repeated is not None and self.repeated.is_streaming:
                 lineage = structs.replace(lineage, is_streaming=True)
-            self._put("START", with_last_end(self._known(lineage, None), self.repeated))
+            self._put("START", with_last_end(self._known(lineage, counts), self.repeated))
 
     def resume(self) -> None:
         """Learn that the process that has begun the task has sent its START."""
@@ -352,9 +355,16 @@ def lineage_at_start(
     return OperatorLineage()
 
 
-def lineage_of_stock(task: Any) -> OperatorLineage[Any, Any]:
-    """Return what the OpenLineage provider puts into the events of an operator that it does not know."""
+def lineage_of_stock(task: Any, why: str = "") -> OperatorLineage[Any, Any]:
+    """Return what the OpenLineage provider puts into the events of an operator that it does not know.
+
+    :param why: why no lineage is collected, where it is wanted
+    """
     from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.providers.openlineage.utils.utils import get_unknown_source_attribute_run_facet
 
-    return OperatorLineage(run_facets=get_unknown_source_attribute_run_facet(task=task))
+    facets = get_unknown_source_attribute_run_facet(task=task)
+    if why not in ("", NO_SPARK):
+        counts = LineCounts(set_aside={redact(f"no event log is read: {why}"): 1})
+        facets |= collection_facet(TaskLineage("COMPLETE"), counts)
+    return OperatorLineage(run_facets=facets)
