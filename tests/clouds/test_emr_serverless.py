@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import structs
 from service_jobs import PROGRAM, state
+
+from spark_lineage.launch.launch import TaskKey
+from spark_lineage.launch.log import Log
+from spark_lineage.recover.recovery import recover
+from spark_lineage.recover.search import LostTry
+from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -176,3 +185,24 @@ def test_jobs_that_log_to_one_place_at_once_are_told_apart(run: Callable[..., Ou
     end = aws.sent("job_run@shop.load")[-1]
     assert end["eventType"] == "COMPLETE"
     assert [one["name"] for one in (*end["inputs"], *end["outputs"])] == ["lake/orders", "lake/doubled"]
+
+
+def test_try_whose_worker_was_lost_ends_with_the_lineage_of_its_job(run: Callable[..., Outcome], aws: Any) -> None:
+    outcome = run("late", wait_for_completion=False)
+    # As it is kept while a task waits.
+    launch = structs.replace(aws.launch(), child="", parent=())
+    lost = LostTry(TaskKey("shop", "manual", "load"), launch, end="failed", error="the worker was lost")
+    going_on = recover(lost, Places.of(launch.conn_id, {}), ended_processes=0, logger=Log(logging.getLogger())).lineage
+    assert (going_on.state, going_on.outputs) == ("FAIL", ())
+    assert going_on.status is not None
+    assert "still runs" in going_on.status.error
+    client, job = aws.client("emr-serverless"), outcome.last["returned"]
+    until = time.monotonic() + 120
+    while client.get_job_run(applicationId=aws.application, jobRunId=job)["jobRun"]["state"] != "SUCCESS":
+        assert time.monotonic() < until
+        time.sleep(1)
+    over = recover(lost, Places.of(launch.conn_id, {}), ended_processes=0, logger=Log(logging.getLogger())).lineage
+    assert [one.dataset.name for one in over.outputs] == ["lake/doubled"]
+    assert over.state == "FAIL"
+    assert over.status is not None
+    assert "its driver ended as FINISHED" in over.status.error
