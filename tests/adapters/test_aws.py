@@ -175,7 +175,7 @@ def test_job_of_emr_on_eks_has_properties_and_an_end() -> None:
 
 
 def steps_of(**operator: Any) -> Service:
-    return Service.of(EmrStepsAdapter, job_flow_id="j-1", **operator)
+    return Service.of(EmrStepsAdapter, **{"job_flow_id": "j-1", "steps": [], **operator})
 
 
 def step(name: str, *words: str) -> dict[str, Any]:
@@ -226,6 +226,19 @@ def test_steps_without_spark_are_left_alone() -> None:
     assert service.submit(given) == given
     assert service.adapter.driver.is_submitted
     assert service.adapter.observer is None
+
+
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_step_whose_command_is_in_a_text_is_lacking_beside_others(is_resumed: bool) -> None:
+    steps = [
+        step("shell", "bash", "-c", "spark-submit a.py"),
+        step("copy", "s3-dist-cp"),
+        step("b", "spark-submit", "b.py"),
+    ]
+    service = steps_of(steps=steps if is_resumed else "[]")
+    if not is_resumed:
+        service.submit({"JobFlowId": "j-1", "Steps": steps})
+    assert service.adapter.lacking == "no event log is read: the command of shell is in a text"
 
 
 @pytest.fixture

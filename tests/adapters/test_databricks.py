@@ -125,3 +125,10 @@ def test_why_nothing_can_be_added(payload: dict[str, Any], why: str) -> None:
     found = why_unreached(SimpleNamespace(_get_merged_json=lambda: payload))
     assert found.startswith(why)
     assert bool(found) == bool(why)
+
+
+def test_task_on_an_existing_cluster_is_lacking_beside_others() -> None:
+    there = {"task_key": "there", "existing_cluster_id": "c", "notebook_task": {"notebook_path": "n"}}
+    assert adapter(Hook({}), PAYLOAD).lacking == ""
+    found = adapter(Hook({}), {"tasks": [{"task_key": "t", **PAYLOAD}, there]}).lacking
+    assert found.startswith("no event log is read: nothing is added to there, because")

@@ -91,8 +91,16 @@ def test_policy_gives_it_to_the_stock_operator(
     cluster = {**CLUSTER, "spark_conf": {"spark.eventLog.enabled": "true", "spark.eventLog.dir": str(folder / "own")}}
     (folder / "own").mkdir()
     task = {"task_key": "t", "new_cluster": cluster, "spark_python_task": program(folder, "succeed")}
-    assert_complete(run(json={"tasks": [task]}), folder)
+    (folder / "more").mkdir()
+    (folder / "more" / "orders").symlink_to(folder / "orders")
+    there = {"task_key": "there", "existing_cluster_id": "c", "spark_python_task": program(folder / "more", "succeed")}
+    outcome = run(json={"tasks": [task, there]})
+    assert_complete(outcome, folder)
+    assert (folder / "more" / "doubled").exists()
     assert not list((folder / "logs").iterdir())
+    assert outcome.lineage is not None
+    (counted,) = outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
+    assert counted.startswith("no event log is read: nothing is added to there, because an existing cluster")
 
 
 @pytest.mark.parametrize("reading", ["auto", "event_log"])

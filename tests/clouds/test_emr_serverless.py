@@ -206,3 +206,12 @@ def test_try_whose_worker_was_lost_ends_with_the_lineage_of_its_job(run: Callabl
     assert over.state == "FAIL"
     assert over.status is not None
     assert "its driver ended as FINISHED" in over.status.error
+
+
+def test_job_whose_request_must_not_change_says_so(run: Callable[..., Outcome], aws: Any) -> None:
+    outcome = run("succeed", client_request_token="orders-of-today")  # noqa: S106
+    assert outcome.error is None, outcome.printed
+    for event in aws.sent("shop.load"):
+        (counted,) = event["run"]["facets"]["sparkLineage_collection"]["setAside"]
+        assert counted.startswith("no event log is read: it has a client_request_token of its own")
+    assert not aws.submitted(outcome.last["returned"])[:-3]

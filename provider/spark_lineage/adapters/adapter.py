@@ -140,6 +140,11 @@ class OperatorAdapter(ABC):
         """Attach to the hook that an operator has made for its job."""
 
     @property
+    def lacking(self) -> str:
+        """Why the log of a part of the job is not read; empty where all of it is."""
+        return ""
+
+    @property
     @abstractmethod
     def submitter(self) -> Submitter:
         """How the job is submitted: its master, the deploy mode of its driver, the environment, the program."""

@@ -50,6 +50,7 @@ class AwsAdapter(ServiceAdapter):
 
     def __post_init__(self) -> None:
         self.request: Mapping[str, Any] = {}
+        self.refused = ""
         self.region = ""
         self.found: dict[str, tuple[str, str]] = {}
         """The states of jobs, and why they have them, by id."""
@@ -97,6 +98,11 @@ class AwsAdapter(ServiceAdapter):
     @abstractmethod
     def answer(client: Any, place: str, job_id: str) -> Mapping[str, Any]:
         """Ask for a job."""
+
+    @property
+    def lacking(self) -> str:
+        """Why nothing is added to the job."""
+        return f"no event log is read: {self.refused}" if self.refused else ""
 
     @property
     def submitter(self) -> Submitter:
@@ -155,11 +161,16 @@ class AwsAdapter(ServiceAdapter):
         self.request = params
         if (given := params.get("clientToken")) and _GENERATED.fullmatch(given) is None:
             self.driver.is_submitted = True
-            with self.task.guard("The job runs without lineage"):
-                raise NotImplementedError(_REPEATED)
-            return params
+            return self.refuse(params, _REPEATED)
         self.begin()
         return self.changed(params, self.injected) if self.injected else params
+
+    def refuse(self, params: Mapping[str, Any], why: str) -> Mapping[str, Any]:
+        """Return a request as it is, and report why nothing is added to it."""
+        self.refused = why
+        with self.task.guard("The job runs without lineage"):
+            raise NotImplementedError(why)
+        return params
 
     def _submitted(self, parsed: Mapping[str, Any], http_response: Any, **_: Any) -> None:
         if http_response.status_code < _OK:

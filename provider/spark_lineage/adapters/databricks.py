@@ -82,6 +82,12 @@ class DatabricksAdapter(ServiceAdapter):
             conf[_DIRECTORY] = f"dbfs://{self.operator.databricks_conn_id}@/{place.removeprefix('dbfs:').lstrip('/')}"
         return SubmitArguments(conf)
 
+    @property
+    def lacking(self) -> str:
+        """The tasks of the run to whose clusters nothing is added."""
+        names = unreached(_payload(self.operator))
+        return f"no event log is read: {_UNREACHED % ', '.join(names)}" if names else ""
+
     def remember_secrets(self) -> None:
         """Learn the secrets of all clusters."""
         for place in places_of(_payload(self.operator)):

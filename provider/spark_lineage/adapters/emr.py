@@ -50,9 +50,7 @@ class _JobRunAdapter(AwsAdapter):
         """Return a request with one classification of both, unless that is more than the service takes."""
         properties = {**self._defaults(), **{key: text for key, text in added.items() if len(text) <= _LONGEST_VALUE}}
         if len(properties) > _MOST_PROPERTIES:
-            with self.task.guard("The job runs without lineage"):
-                raise NotImplementedError(f"its {_DEFAULTS} have no room for {len(added)} properties more")
-            return request
+            return self.refuse(request, f"its {_DEFAULTS} have no room for {len(added)} properties more")
         mine = [one for one in self._configurations() if one.get("classification") == _DEFAULTS]
         others = [one for one in self._configurations() if one not in mine]
         ours = {**(mine[0] if mine else {}), "classification": _DEFAULTS, "properties": properties}

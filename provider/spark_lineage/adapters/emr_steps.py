@@ -34,6 +34,11 @@ class EmrStepsAdapter(AwsAdapter):
         "INTERRUPTED": "KILLED",
     }
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # A text is read when the request is made.
+        self.request = {"Steps": self.operator.steps} if isinstance(self.operator.steps, list) else {}
+
     @property
     def place(self) -> str:
         """The id of the cluster."""
@@ -46,6 +51,14 @@ class EmrStepsAdapter(AwsAdapter):
         return as_arguments(
             {key: value for key, value in first.items() if all(one.get(key) == value for one in others)}
         )
+
+    @property
+    def lacking(self) -> str:
+        """The steps whose command of Spark is in a text."""
+        steps, known = self.request.get("Steps") or (), [step for step, _ in self._spark_steps()]
+        hidden = (one for one in steps if one not in known and "spark-submit" in " ".join(map(str, _arguments(one))))
+        names = ", ".join(str(one.get("Name") or "step") for one in hidden)
+        return f"no event log is read: the command of {names} is in a text" if names else ""
 
     def _spark_steps(self) -> Iterator[tuple[Mapping[str, Any], int]]:
         """Return the steps of a request that run Spark, and where their command is among their arguments."""

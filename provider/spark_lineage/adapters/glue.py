@@ -87,9 +87,7 @@ class GlueAdapter(AwsAdapter):
     def changed(self, request: Mapping[str, Any], added: Mapping[str, str]) -> Mapping[str, Any]:
         """Return a request whose arguments have what is added, and a place for the event log."""
         if _CONF in self._fixed:
-            with self.task.guard("The job runs without lineage"):
-                raise NotImplementedError(f"its definition has {_CONF} among the arguments that no run may change")
-            return request
+            return self.refuse(request, f"its definition has {_CONF} among the arguments that no run may change")
         path = added.get(f"{_EVENT_LOG}dir") or self.arguments.conf.get(f"{_EVENT_LOG}dir", "")
         log = {_LOG_PATH: path, _UI: "true", _LEGACY: "true"}
         effective = self._effective

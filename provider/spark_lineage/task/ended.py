@@ -78,6 +78,9 @@ class Ended:
             if not is_whole and not prepared.kill.why:
                 collector.counts.add("not read in time")
                 raise TimeoutError("not all was read in time (lineage_timeout), or the lineage directory hangs")
+        with running.guard("The event does not count what has no log", can_fail=False):
+            if why := prepared.adapter.lacking:
+                collector.counts.add(why)
         add_inlets_and_outlets(collector.state, prepared.context, prepared.started, running.guard)
         state, reason = _conclude(running, error)
         if isinstance(error, Exception):

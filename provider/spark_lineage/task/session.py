@@ -27,6 +27,7 @@ from spark_lineage.launch.bounded_run import (
     Kill,
 )
 from spark_lineage.launch.launch import Launch, storable
+from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, LineageRequiredError
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import TaskLineage
@@ -139,10 +140,15 @@ class LineageSession:
 
     def _begin(self) -> None:
         # Once the launch is kept: its end will be sent even if this process is lost.
-        running, counts = self._running, None
-        if running is not None and not running.is_injected:
-            counts = running.submission.collector.counts
-        self._events.begin(self._prepared.declared if self._prepared is not None else None, counts)
+        self._events.begin(self._prepared.declared if self._prepared is not None else None, self._lacking)
+
+    @property
+    def _lacking(self) -> LineCounts | None:
+        """The reason, as it is counted, why the job has no source of lineage; None where it has one."""
+        if self._running is not None:
+            return None if self._running.is_injected else self._running.submission.collector.counts
+        why = self._prepared.adapter.lacking if self._prepared is not None else ""
+        return LineCounts(set_aside={why: 1}) if why else None
 
     def polling(self) -> None:
         """Note that the provider waits for a remote driver: its own, or that of an earlier try."""
@@ -269,7 +275,7 @@ class LineageSession:
             with self._guard("The end of the task is not sent", can_fail=False):
                 self._begin()
                 directory = Path(self._running.launch.directory) if self._running is not None else None
-                self._events.end(TaskLineage(state), None, failure, directory)
+                self._events.end(TaskLineage(state), self._lacking, failure, directory)
             self._events.deliver()
             if self._running is not None:
                 self._running.close(state, failure)
