@@ -182,13 +182,14 @@ def test_job_of_another_kind_is_the_stock_operators(
 
 
 def test_job_that_no_worker_has_submitted_says_so(
-    run: Callable[..., Outcome], real_spark: RealSpark, folder: Path
+    run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, service: DataprocServer
 ) -> None:
     outcome = run("job", "succeed", deferrable=True, start_from_trigger=True, polling_interval_seconds=1)
     assert outcome.error is None, outcome.printed
     assert (folder / "doubled" / "_SUCCESS").exists()
     assert_lacking(outcome, "start_from_trigger has submitted its job without a worker")
     assert launches_below(real_spark.bench.lineage_dir) == []
+    assert service.calls.count("SubmitJob") == 1
 
 
 def test_batch_that_cannot_be_asked_for_ends_as_the_operator_says(

