@@ -71,7 +71,9 @@ def _read(url: str, setup: Setup, endpoints: Endpoints) -> Finding:
 
 def _read_latest(fs: Any, root: str) -> str:
     """Read a little of the latest log, and return its name; empty where there is none."""
-    for entry in sorted(fs.ls(root, detail=True), key=changed_at)[-1:]:
+    # In S3, an object may stand for the directory itself.
+    logs = (one for one in fs.ls(root, detail=True) if one["name"].rstrip("/") != root)
+    for entry in sorted(logs, key=changed_at)[-1:]:
         if entry["type"] == "directory":
             fs.ls(entry["name"], detail=False)
         else:
