@@ -27,6 +27,12 @@ def test_environment_has_what_the_tests_need(name: str) -> None:
     assert importlib.import_module(name)
 
 
+# A shell has its commands in the background ignore SIGINT.
+INTERRUPTED = """
+import os, pathlib, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+path = pathlib.Path(sys.argv[1])
+"""
 RUNNERS = {
     "aws": """
 import aws_services
@@ -48,7 +54,7 @@ def test_driver_ends_with_the_process_that_runs_it(runner: str, how: signal.Sign
     # As Java starts the Python of a program, which outlives it.
     submit.write_text(f"#!/bin/sh\nsleep 600 &\necho $$ $! > {begun}.part; mv {begun}.part {begun}; wait\n")
     submit.chmod(0o755)
-    program = f"import os, pathlib, sys, time\npath = pathlib.Path(sys.argv[1])\n{RUNNERS[runner]}"
+    program = INTERRUPTED + RUNNERS[runner]
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path)],
         env={"PATH": f"{submit.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(Path(services).parent)},
@@ -59,7 +65,10 @@ def test_driver_ends_with_the_process_that_runs_it(runner: str, how: signal.Sign
         time.sleep(0.05)
     drivers = [psutil.Process(int(each)) for each in begun.read_text().split()]
     process.send_signal(how)
-    process.wait(10)
+    try:
+        process.wait(10)
+    finally:
+        process.kill()
     for driver in drivers:
         driver.wait(10)
 
