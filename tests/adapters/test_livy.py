@@ -44,10 +44,11 @@ def test_batch_that_no_server_takes_has_one_cause(bench: Any) -> None:
     assert "No lineage came from the driver" not in outcome.printed
 
 
+@pytest.mark.parametrize("operator", ["OwnLivy", "OwnLineageLivy"])
 def test_hook_of_a_subclass_that_makes_one_each_time_is_the_one_that_submits(
-    bench: Any, server: Callable[[Any], str]
+    bench: Any, server: Callable[[Any], str], operator: str
 ) -> None:
-    bench.operator, bench.application, bench.is_by_policy = "own_livy:OwnLivy", {}, True
+    bench.operator, bench.application, bench.is_by_policy = f"own_livy:{operator}", {}, True
     parts = urlsplit(
         server({"/batches": (201, {"id": 1}), "/batches/1": (200, {"id": 1, "state": "running", "appId": None})})
     )

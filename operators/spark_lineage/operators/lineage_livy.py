@@ -6,18 +6,13 @@ Every DAG file imports this module, so modules that only a running task needs ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.livy.operators.livy import LivyOperator
 
-from spark_lineage.operators.lineage_operator import LineageOperator, PollingOperator
-
-if TYPE_CHECKING:
-    from spark_lineage.task.session import LineageSession
+from spark_lineage.operators.lineage_operator import HookOperator, LineageOperator, PollingOperator
 
 
-class LineageLivyOperator(PollingOperator, LivyOperator):
+class LineageLivyOperator(PollingOperator, HookOperator, LivyOperator):
     """Run a batch of Apache Livy, and give its task one truthful OpenLineage event.
 
     It takes every argument of ``LivyOperator``, and those of ``LineageOperator``. Where the task does not wait for its
@@ -29,13 +24,3 @@ class LineageLivyOperator(PollingOperator, LivyOperator):
     @property
     def _conn_id(self) -> str:  # type: ignore[override]
         return self._livy_conn_id
-
-    def _attach_adapter(self, session: LineageSession) -> None:
-        # That of a former execution is another session's.
-        vars(self).pop("hook", None)
-        session.attach(self, self.hook)
-
-    @cached_property
-    def hook(self) -> Any:
-        """The hook that the stock operator makes: one, also where a subclass makes one each time."""
-        return super().hook

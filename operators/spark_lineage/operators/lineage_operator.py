@@ -8,7 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.providers.common.compat.sdk import AirflowException, BaseOperator, TaskDeferred
@@ -267,6 +268,23 @@ class LineageOperator(BaseOperator):
     def get_openlineage_facets_on_failure(self, task_instance: object) -> OperatorLineage[Any, Any]:
         """Return the same after a failure: what was read, what had been finished, and what was tried in vain."""
         return self.get_openlineage_facets_on_complete(task_instance)
+
+
+class HookOperator(LineageOperator):
+    """Runs a stock operator that has its hook in ``hook``: one for each execution, also where a subclass makes more."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Keep what a property returns that a subclass has in place of the stock operator's."""
+        super().__init_subclass__(**arguments)
+        own = getattr_static(cls, "hook", None)
+        if isinstance(own, property) and own.fget is not None:
+            cls.hook = cached_property(own.fget)  # type: ignore[attr-defined]
+            cls.hook.__set_name__(cls, "hook")  # type: ignore[attr-defined]
+
+    def _attach_adapter(self, session: LineageSession) -> None:
+        # That of a former execution is another session's.
+        vars(self).pop("hook", None)
+        session.attach(self, self.hook)  # type: ignore[attr-defined]
 
 
 class PollingOperator(LineageOperator):

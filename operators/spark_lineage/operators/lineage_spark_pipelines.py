@@ -6,23 +6,16 @@ Every DAG file imports this module, so modules that only a running task needs ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from airflow.providers.apache.spark.operators.spark_pipelines import SparkPipelinesOperator
 
-from spark_lineage.operators.lineage_operator import LineageOperator
-
-if TYPE_CHECKING:
-    from spark_lineage.task.session import LineageSession
+from spark_lineage.operators.lineage_operator import HookOperator, LineageOperator
 
 
-class LineageSparkPipelinesOperator(LineageOperator, SparkPipelinesOperator):
+class LineageSparkPipelinesOperator(HookOperator, SparkPipelinesOperator):
     """Run a declarative pipeline on a Spark Connect server, and give its task one truthful OpenLineage event.
 
     It takes every argument of ``SparkPipelinesOperator``, and those of ``LineageOperator``.
     """
 
     template_fields: Sequence[str] = (*SparkPipelinesOperator.template_fields, *LineageOperator.template_fields)
-
-    def _attach_adapter(self, session: LineageSession) -> None:
-        session.attach(self, self.hook)
