@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from spark_lineage.launch.bounded_run import Deadline, Kill
+import pytest
+
+from spark_lineage.launch.bounded_run import Deadline, Kill, cut_off_by
 
 
 def test_there_is_no_end_until_there_is_one() -> None:
@@ -59,3 +61,26 @@ def test_who_is_not_going_to_be_killed_has_all_the_time_until_he_is() -> None:
     kill.request("on_kill")
     assert (kill.is_asked, kill.why) == (True, "AirflowTaskTimeout")
     assert kill.deadline.seconds_left < 5
+
+
+def test_timeout_that_another_error_hides_cuts_a_task_off() -> None:
+    timeout = type("AirflowTaskTimeout", (BaseException,), {})
+    hidden, caught = ValueError(), ValueError()
+    try:
+        try:
+            raise timeout
+        finally:
+            raise hidden
+    except ValueError:
+        pass
+    try:
+        raise caught
+    except ValueError:
+        pass
+
+    assert [cut_off_by(one) for one in (timeout(), hidden, caught)] == ["AirflowTaskTimeout"] * 2 + [""]
+
+
+@pytest.mark.parametrize(("error", "why"), [(KeyboardInterrupt(), "KeyboardInterrupt"), (SystemExit(3), "")])
+def test_program_that_exits_is_not_cut_off(error: BaseException, why: str) -> None:
+    assert cut_off_by(error) == why

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,19 @@ def test_function_that_is_killed_leaves_no_driver(
     assert drivers
     alive = [one.cmdline() for one in drivers if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
     assert not alive
+
+
+@pytest.mark.parametrize(("function", "attempted"), [("asleep", []), ("endless", ["never"])])
+def test_function_whose_time_is_over_writes_no_more(
+    run: Callable[..., Outcome], real_spark: RealSpark, tmp_path: Path, function: str, attempted: list[str]
+) -> None:
+    """The operator cannot stop the session within a call of the JVM: an answer is still to come."""
+    with real_spark.bench.laboratory.killing(tmp_path / "written", number=signal.SIGUSR2):
+        outcome = run(function)
+
+    assert state(outcome) == "ABORT", outcome.printed
+    assert [Path(name).name for name in outcome.names("outputs")] == ["doubled"]
+    assert [Path(name).name for name in outcome.attempted()] == attempted
 
 
 def test_properties_of_the_user_win(run: Callable[..., Outcome], tmp_path: Path) -> None:

@@ -187,6 +187,7 @@ class LineageOperator(BaseOperator):
         is_deferred: bool = False,
         kept: Mapping[str, Any] | None = None,
     ) -> object:
+        from spark_lineage.launch.bounded_run import cut_off_by
         from spark_lineage.settings.places import TaskSettings
         from spark_lineage.task.session import LineageSession
 
@@ -213,11 +214,12 @@ class LineageOperator(BaseOperator):
                 if kept is not None:
                     self._session.resume(kept, ())
                 return run()
-            except (Exception, TaskDeferred):
+            except TaskDeferred:
                 raise
             except BaseException as error:
-                # A timeout: what still runs would write after its lineage was collected.
-                self._session.kill(type(error).__name__, super().on_kill)
+                # What still runs would write after its lineage was collected.
+                if why := cut_off_by(error):
+                    self._session.kill(why, super().on_kill)
                 raise
 
     def _attach_adapter(self, session: LineageSession) -> None:

@@ -18,6 +18,7 @@ from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorA
 from spark_lineage.inject.installation import pyspark_of_this_interpreter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.bounded_run import cut_off_by
 from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.secrets.redaction import remember_values
 
@@ -33,7 +34,8 @@ class PySparkAdapter(OperatorAdapter):
     The lineage is that of the event log. The class path of a JVM cannot be changed, and several tasks of
     ``airflow dags test`` share one.
 
-    Upstream fault (6.3): a task that is killed leaves the JVM to work on until its own process ends.
+    Upstream faults (6.3): a task that is killed leaves the JVM to work on until its own process ends. So does one whose
+    time is over within a call of the JVM: the answer is still to come when the operator stops the session, which fails.
     """
 
     takes_listener = False
@@ -45,7 +47,8 @@ class PySparkAdapter(OperatorAdapter):
     guard: Guard = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        self._has_ended, self._error = False, ""
+        self._has_ended = self._is_cut_off = False
+        self._error = ""
         self._target: Mapping[str, str] = {}
         self._users, self._run_stock = self.hook.config_kwargs, self.hook.execute_callable
         vars(self.hook)["execute_callable"] = self._run
@@ -110,7 +113,11 @@ class PySparkAdapter(OperatorAdapter):
     def kill(self) -> None:
         """End the JVM, whose event log is whole then."""
         process = _jvm()
-        if process is not None and not self._has_ended:
+        if self._is_cut_off:
+            # Each thread has a connection of its own. The process goes on, and may run other functions in this JVM.
+            with suppress(Exception):
+                sys.modules["pyspark"].SparkContext._active_spark_context.stop()
+        elif process is not None and not self._has_ended:
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE_SECONDS)
@@ -130,9 +137,10 @@ class PySparkAdapter(OperatorAdapter):
             # The function may have put more into the environment.
             self.remember_secrets()
             self._error = error_text(error)
+            self._is_cut_off = bool(cut_off_by(error))
             raise
         finally:
-            self._has_ended = not self.is_killed()
+            self._has_ended = not (self._is_cut_off or self.is_killed())
             declare.set_target(None)
             self.hook.config_kwargs = self._users
 

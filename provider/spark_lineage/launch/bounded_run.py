@@ -18,6 +18,8 @@ BRIEF_SECONDS = 1.0
 KILLED_SECONDS = 3.0
 AFTER_KILLING_SECONDS, AFTER_READING_SECONDS = 2.0, 1.0
 _LOOK_SECONDS = 0.1
+# After that the process of the task is not killed: there is as much time as is needed.
+TIMEOUT = "AirflowTaskTimeout"
 # Set where whoever waits for this thread waits no longer than it wants anyway.
 _this_thread = threading.local()
 
@@ -84,6 +86,19 @@ class Kill:
             self.why, self.is_asked = why, not is_too_late
         if is_hurried:
             self.deadline.hurry(KILLED_SECONDS)
+
+
+def cut_off_by(error: BaseException) -> str:
+    """Return the type of what has cut a task off, empty for an error; one of tidying up may hide a timeout.
+
+    ``SystemExit`` is an error of the user's code: Airflow raises none in a task.
+    """
+    if not isinstance(error, (Exception, SystemExit)):
+        return type(error).__name__
+    hidden = error.__context__
+    while hidden is not None and type(hidden).__name__ != TIMEOUT:
+        hidden = hidden.__context__
+    return TIMEOUT if hidden is not None else ""
 
 
 class BoundedRun:

@@ -23,8 +23,10 @@ from spark_lineage.launch.bounded_run import (
     AFTER_READING_SECONDS,
     ANSWER_SECONDS,
     BRIEF_SECONDS,
+    TIMEOUT,
     BoundedRun,
     Kill,
+    cut_off_by,
 )
 from spark_lineage.launch.launch import Launch, storable
 from spark_lineage.launch.line import LineCounts
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
 
 DEFERRED = "TaskDeferred"
 _SKIPPED = "AirflowSkipException"
-# After that the process of the task is not killed: there is as much time as is needed.
-_TIMEOUT = "AirflowTaskTimeout"
 _begun = partial(BoundedRun, name="spark-lineage-kill")
 
 
@@ -214,7 +214,7 @@ class LineageSession:
             wants done afterwards, and goes on while the event of the task is made, unless the task has all the time
         """
         running, deadline = self._running, self._kill.deadline
-        self._kill.request(why, is_too_late=self._has_driver_ended, is_hurried=why != _TIMEOUT)
+        self._kill.request(why, is_too_late=self._has_driver_ended, is_hurried=why != TIMEOUT)
         # No line is logged here, and no file written: what the signal has interrupted may hold the lock of that.
         if self._killing is None:
             self._killing = _begun(kill_job)
@@ -245,14 +245,13 @@ class LineageSession:
         # The OpenLineage provider sends COMPLETE of a task that skips itself.
         error = None if kind is not None and kind.__name__ in (DEFERRED, _SKIPPED) else error
         self._has_succeeded = error is None
-        if error is not None and not isinstance(error, Exception):
-            why = type(error).__name__
-            self._kill.request(why, is_hurried=why != _TIMEOUT)
+        if error is not None and (why := cut_off_by(error)):
+            self._kill.request(why, is_hurried=why != TIMEOUT)
         try:
             self._finish(error)
         except BaseException as late:
             # The time of the task was over while we collected; the job had succeeded within it.
-            if error is not None or type(late).__name__ != _TIMEOUT:
+            if error is not None or type(late).__name__ != TIMEOUT:
                 raise
             self._guard.log.warning("The execution timeout came when the job had succeeded; lineage may be missing.")
 
