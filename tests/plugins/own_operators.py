@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import AsyncIterator
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
@@ -44,6 +46,17 @@ class Own(SparkSubmitOperator):
         """Kill as the stock operator does."""
         print("Own.on_kill", flush=True)  # noqa: T201
         super().on_kill()
+
+
+class Twice(SparkSubmitOperator):
+    """Submits another job when its first one has ended."""
+
+    def execute(self, context: Any) -> None:
+        """Run both."""
+        super().execute(context)
+        script = Path(str(shutil.which("spark-submit"))).with_name("driver.json")
+        script.write_text(script.read_text().replace("a_414", "d_414"))
+        super().execute(context)
 
 
 class OwnSql(SparkSqlOperator):

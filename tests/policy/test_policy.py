@@ -211,6 +211,14 @@ def test_a_task_runs_in_a_session(bench: Bench, operator: str) -> None:
     assert outcome.last["returned"] == ("own" if "Own" in operator else None)
 
 
+def test_jobs_that_a_subclass_submits_are_one(bench: Bench) -> None:
+    bench.is_by_policy, bench.operator = True, "own_operators:Twice"
+    outcome = bench.run(lineage=[FIXTURES / "a_414.ndjson"])
+    assert outcome.error is None, outcome.printed
+    assert sorted(outcome.names("outputs")) == ["/data/lab/out/a_parquet", "/data/lab/out/d_rdd"]
+    assert outcome.printed.count("Delivery:") == 1
+
+
 def test_a_kill_reaches_the_method_of_the_user(bench: Bench) -> None:
     bench.is_by_policy, bench.operator = True, "own_operators:Own"
     outcome = bench.run(lineage=[FIXTURES / "gkillmid_414.ndjson"], signal_parent=10)
@@ -222,6 +230,7 @@ def test_an_operator_that_runs_nothing_of_the_stock_one_succeeds(bench: Bench) -
     bench.is_by_policy, bench.operator = True, "own_operators:Deaf"
     outcome = bench.run()
     assert (outcome.error, outcome.told) == (None, []), outcome.printed
+    assert "it has run nothing by the hook of its operator" in outcome.printed
 
 
 def test_a_jdbc_job_has_lineage(bench: Bench) -> None:

@@ -52,7 +52,7 @@ def test_a_task_that_is_suspended_asks_for_no_status_any_more(tmp_path: Path) ->
     called: list[str] = []
     monitor = SimpleNamespace(stop=lambda: called.append("stop"), flush=lambda _: called.append("flush"))
     made: Any = running(tmp_path, [])
-    made.guard, made.notifications, made._is_new = Guard(lambda: True, logging.getLogger(__name__)), None, False
+    made.guard, made.notifications, made.is_new = Guard(lambda: True, logging.getLogger(__name__)), None, False
     made.submission.monitor = monitor
     made.suspend()
     assert called == ["stop", "flush"]

@@ -230,7 +230,8 @@ class FollowedEventLogs:
         self._earliest = earliest_of_run(self._run_id)
         self._report = report
         self._logs: dict[str, FollowedEventLog] = {}
-        self._found_for: set[str] = set()
+        self.found_for: set[str] = set()
+        """The applications whose log was found."""
         self._others: set[Path] = set()
         """Logs of other runs, which are not looked into again."""
         self.is_followed = False
@@ -253,7 +254,7 @@ class FollowedEventLogs:
         """Fold what was added since the last call; trouble is left to the end."""
         try:
             # The user's own directory may hold many logs: it is looked through until that of each application is found.
-            if not self._found_for or not self._collector.application_ids <= self._found_for:
+            if not self.found_for or not self._collector.application_ids <= self.found_for:
                 self._find()
             for one in self._logs.values():
                 self._collector.fold(one.poll())
@@ -286,16 +287,16 @@ class FollowedEventLogs:
         """The applications whose log is expected or was reported, and was not found."""
         told = self._collector.event_log_directories.keys()
         known = self._collector.state.application_ids
-        return (known if self._is_expected else known & told) - self._found_for
+        return (known if self._is_expected else known & told) - self.found_for
 
     def _find(self) -> None:
         for application_id in self._collector.state.application_ids:
             for path in self._logs_of(application_id):
-                self._found_for.add(application_id)
+                self.found_for.add(application_id)
                 self._follow(path)
         has_listener = bool(self._collector.state.application_ids)
         if not has_listener:
-            self._found_for |= self._collector.application_ids
+            self.found_for |= self._collector.application_ids
         for path in self._logs_of_run([self._ours] if has_listener else [*self._directories, *self._printed]):
             self._follow(path)
 

@@ -101,6 +101,12 @@ class Submission:
             "history",
         }
 
+    def go_on_from(self, earlier: Submission) -> None:
+        """Add to what was collected of an earlier submission, which was read to its end."""
+        ours, its = self.collector, earlier.collector
+        ours.state, ours.counts, ours.log_counts = its.state, its.counts, its.log_counts
+        self.event_logs.found_for |= earlier.event_logs.found_for
+
     def poll(self) -> None:
         """Pull and fold what is new, and ask for the status when that is due; trouble with files is left to the end."""
         self.channel.poll()

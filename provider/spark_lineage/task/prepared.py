@@ -103,9 +103,10 @@ class Prepared:
             return self.adapter.job_type
         return "STREAMING" if self.events.repeated.is_streaming else "BATCH"
 
-    def submit(self) -> Running:
+    def submit(self, earlier: Running | None = None) -> Running:
         """Inject lineage into a job that is about to be submitted, and follow it.
 
+        :param earlier: the job that the same execution has submitted before: both are one
         :raises Exception: when that cannot be done: the job runs without lineage
         """
         launch, lineage, properties = self._new_launch()
@@ -147,6 +148,8 @@ class Prepared:
         launch = structs.replace(launch, event_logs=log.places if log is not None else ())
         configuration = properties if injection is None else injection.prepared.conf
         running = Running(self, launch, configuration, injection=injection, is_new=True)
+        if earlier is not None:
+            earlier.hand_over(running.submission)
         if lacking:
             running.submission.collector.counts.add(lacking)
         where = f"the driver sends its events to {route.place}" if route is not None else ""

@@ -68,7 +68,7 @@ class Running:
         self.has_listener = injection.prepared.has_listener if injection is not None else not is_new
         self.is_injected = injection is not None or not is_new
         """Whether the driver has to write lineage; else the log says why not."""
-        self._is_new = is_new
+        self.is_new = is_new
         self.prepared = prepared
         self._settings = task.settings
         self.notifications = notifications_of(prepared, configuration)
@@ -234,6 +234,13 @@ class Running:
             self.guard.log.info(text, names)
         self.suspend()
 
+    def hand_over(self, following: Submission) -> None:
+        """Read all of a job that is followed by another one, which goes on from what was read."""
+        with self.guard("The lineage of an earlier job of the task is missing", can_fail=False):
+            self.read_all()
+            following.go_on_from(self.submission)
+        self.suspend()
+
     def suspend(self) -> None:
         """Stop following a job that goes on: another process does."""
         with self.guard("The threads that watch the job do not end", can_fail=False):
@@ -320,7 +327,7 @@ class Running:
 
         One that is still to come makes its directory itself.
         """
-        if self._is_new:
+        if self.is_new:
             with self.guard("Files of the submission are not removed", can_fail=False):
                 remove_submitted(Path(self.launch.directory))
 

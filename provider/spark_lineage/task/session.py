@@ -71,7 +71,7 @@ class LineageSession:
         self._is_resumed = is_resumed
         self._kill = Kill.of_process = Kill()
         self._killing: BoundedRun | None = None
-        self._has_succeeded = False
+        self._has_succeeded = self._is_attached = False
         self._links = TaskLinks(context.get("ti"), guard)
         self._events = TaskEvents(context, self._kill, task.settings, guard, self._links)
         self._started = datetime.now(UTC)
@@ -106,6 +106,7 @@ class LineageSession:
 
     def attach(self, operator: Any, hook: Any) -> Any:
         """Wrap the operator's hook."""
+        self._is_attached = True
         with self._guard("The job runs without lineage"):
             adapted = AdaptedTask(
                 before_submit=self._submit,
@@ -134,7 +135,9 @@ class LineageSession:
     def _submit(self) -> Running | None:
         with self._guard("The job runs without lineage"):
             if self._prepared is not None:
-                self._running = self._prepared.submit()
+                # A subclass may submit several jobs.
+                earlier = self._running if self._running is not None and self._running.is_new else None
+                self._running = self._prepared.submit(earlier)
         self._begin()
         return self._running
 
@@ -288,6 +291,8 @@ class LineageSession:
 
     def _found(self) -> Running | None:
         """Return the job of this execution, or one that had ended before this try came."""
+        if not self._is_attached:
+            self._guard.log.info("The task has no lineage: it has run nothing by the hook of its operator.")
         if self._prepared is not None and not self._prepared.adapter.driver.is_submitted:
             self._reattach()
             if self._running is None:
