@@ -1,4 +1,4 @@
-"""Fixture: an Airflow whose database has 200 parsed tasks, runs of them, and eighteen planted gaps."""
+"""Fixture: an Airflow whose database has 200 parsed tasks, runs of them, and nineteen planted gaps."""
 
 from __future__ import annotations
 

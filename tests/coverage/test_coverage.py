@@ -22,6 +22,7 @@ GAPS = {
     "gaps.bash": ("none", ""),
     "gaps.pod": ("none", "no adapter"),
     "gaps.off": ("none", "lineage_enabled is off in its DAG file"),
+    "gaps.bash_kwargs": ("none", "with_lineage(task)"),
     "gaps.refusing": ("none", "the policy left it"),
     "gaps.clashing": ("none", "the policy left it"),
     "gaps.silenced": ("none", "OpenLineage provider silences"),
@@ -205,6 +206,10 @@ def test_command_that_runs_spark(command: str) -> None:
         "python -m pyspark.pipelines.cli.py",
         "if ps aux | grep -q spark-submit; then exit 1; fi",
         "if ! pgrep spark-submit; then true; fi",
+        "git commit -m 'mend the spark-submit'",
+        "docker pull spark-submit",
+        "kill $(pgrep -f spark-submit)",
+        "mkdir -p /var/spark-submit",
     ],
 )
 def test_command_that_only_names_spark(command: str) -> None:

@@ -38,8 +38,10 @@ _SHELL = re.compile(r"(?:\S*/)?pyspark(?=$|\s)")
 _PARTS = re.compile(r"[\n;&|]+")
 # What names a program and does not run it, and what asks a running application.
 _NAMES_IT = re.compile(
-    r"\[|(?:\S*/)?(?:echo|printf|which|type|command\s+-v|\w*grep|pkill|killall|ls|cat|head|tail|test|rm|cp|mv|ln|man|tar|"
-    r"ch(?:mod|own)|curl|wget|pip\d?|(?:export|alias)(?!.*\$\()|find(?!.*-exec))\b"
+    r"\[|(?:\S*/)?(?:echo|printf|which|type|command\s+-v|\w*grep|p?kill|killall|ls|cat|head|tail|less|test|rm|cp|mv|ln|man|"
+    r"tar|ch(?:mod|own)|mkdir|touch|diff|scp|rsync|journalctl|curl|wget|git|pip\d?|apt(?:-get)?|helm|aws\s+s3|"
+    r"docker\s+(?:pull|build|push|tag)|kubectl\s+(?:get|logs|describe|delete|apply)|"
+    r"(?:export|alias)(?!.*\$\()|find(?!.*-exec))\b"
 )
 # An option of the program itself comes behind it.
 _ASKS = re.compile(
@@ -83,15 +85,24 @@ def spark_tasks(data: Mapping[str, Any], *, is_paused: bool) -> Iterator[SparkTa
     dag = _plain(data.get("dag", {}))
     for task in dag.get("tasks", ()):
         fields = {**task, **task.get("partial_kwargs", {})}
-        expanded = task.get("expand_input", {}).get("value")
-        if isinstance(expanded, dict):
-            fields |= expanded
+        fields |= _expanded(task.get("expand_input", {}).get("value"))
         module, kind = task.get("_task_module", ""), task.get("task_type", "")
         names = set(task.get("template_fields", ()))
         stock = _stock(module, kind, names, task.get("template_ext", ()))
         if names >= _OURS or _is_spark(stock, module, kind, names, fields):
             name = task.get("_operator_name") or kind
             yield SparkTask(dag["dag_id"], task["task_id"], name, module, kind, stock, fields, is_paused, dag)
+
+
+def _expanded(given: Any) -> dict[str, Any]:
+    """Return the arguments of a mapped task: those of ``expand``, or of ``expand_kwargs`` where they are a list."""
+    if isinstance(given, dict):
+        return given
+    found: dict[str, Any] = {}
+    for one in given if isinstance(given, list) else ():
+        for name, value in one.items() if isinstance(one, dict) else ():
+            found.setdefault(name, []).append(value)
+    return found
 
 
 def _stock(module: str, kind: str, names: set[str], endings: Any) -> str:

@@ -1,4 +1,4 @@
-"""DAGs of an installation: 200 tasks, of which some run Spark, and 17 gaps in their lineage.
+"""DAGs of an installation: 200 tasks, of which some run Spark, and 18 gaps in their lineage.
 
 ``COVERAGE_DAGS`` adds as many DAGs of a hundred Spark tasks.
 """
@@ -99,6 +99,7 @@ with DAG("gaps", start_date=DATE, schedule=None):
     OrdersOnGlue(task_id="glue", values={"script_location": "s3://load.py"})
     Dataproc(task_id="dataproc", values={"region": "eu", "job": {"pyspark_job": {"main_python_file_uri": "gs://l"}}})
     BashOperator(task_id="bash", bash_command="cd jobs && SPARK_HOME=/opt/spark $SPARK_HOME/bin/spark-submit load.py")
+    BashOperator.partial(task_id="bash_kwargs").expand_kwargs([{"bash_command": "spark-submit load.py"}])
     KubernetesPodOperator(task_id="pod", image="spark", cmds=["/opt/spark/bin/spark-submit"], arguments=["load.py"])
     submit("off", LineageSparkSubmitOperator, lineage_enabled=False)
     submit("refusing", OwnLineage)
