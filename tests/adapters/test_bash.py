@@ -9,6 +9,7 @@ import pytest
 from airflow.providers.openlineage.extractors.base import DefaultExtractor
 from airflow.providers.openlineage.extractors.manager import ExtractorManager
 from airflow.providers.standard.operators.bash import BashOperator
+from airflow.sdk import DAG
 
 from spark_lineage.adapters.bash import _option
 from spark_lineage.operators.lineage_bash import LineageBashOperator
@@ -67,6 +68,25 @@ def test_log_that_one_program_has_is_where_the_other_logs(bench: Any) -> None:
     assert (given["spark.eventLog.enabled"], given["spark.eventLog.dir"]) == ("true", str(bench.root))
 
 
+@pytest.mark.parametrize("place", ["command", "defaults", "file"])
+def test_log_that_has_no_directory_is_not_turned_on(bench: Any, place: str) -> None:
+    """Spark fails an application whose log it cannot begin."""
+    named = f"spark.eventLog.dir {bench.root}/nowhere"
+    bench.file("own.conf", named.encode())
+    bench.defaults = named if place == "defaults" else None
+    flags = {"command": f"--conf {named.replace(' ', '=')}", "file": f"--properties-file {bench.root}/own.conf"}
+    outcome = bench.run(bash_command=f"spark-submit {flags.get(place, '')} one.py")
+
+    assert outcome.error is None, outcome.printed
+    assert "SPARK_SUBMIT_OPTS" not in outcome.command["env"]
+    assert f"spark.eventLog.dir is {bench.root}/nowhere, which is no directory" in outcome.printed
+
+
+def test_value_that_the_shell_puts_together_is_read(bench: Any) -> None:
+    command = f"spark-submit --conf spark.eventLog.enabled=true --conf 'spark.eventLog.dir='{bench.root} one.py"
+    assert f"collected in {bench.root}" in bench.run(bash_command=command).printed
+
+
 def test_code_that_skips_the_task_skips_it_and_is_no_failure(bench: Any) -> None:
     outcome = bench.run(bash_command="spark-submit one.py; exit 99")
 
@@ -104,6 +124,16 @@ def test_task_has_lineage_where_it_is_asked_for_and_not_by_the_policy() -> None:
     assert type(ruled) is BashOperator
     assert isinstance(with_lineage(asked), LineageBashOperator)
     assert asked.on_kill.__func__ is LineageBashOperator.on_kill
+
+
+def test_mapped_task_that_runs_is_asked_for_its_lineage_by_the_provider() -> None:
+    with DAG("orders"):
+        mapped = with_lineage(BashOperator.partial(task_id="asked").expand(bash_command=["spark-submit one.py"]))
+    task = mapped.unmap({"bash_command": "spark-submit one.py"})
+    rendered: list[Any] = []
+    task._do_render_template_fields(task, ("bash_command",), {"ti": rendered}, task.get_template_env(), set())
+
+    assert ExtractorManager().get_extractor_class(task) is DefaultExtractor
 
 
 def test_task_that_runs_is_asked_for_its_lineage_by_the_provider() -> None:

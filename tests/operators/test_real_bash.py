@@ -102,6 +102,33 @@ def test_command_that_is_killed_leaves_no_driver(
     assert not processes_of(json.loads(launch.read_text())["application_run_id"])
 
 
+def test_programs_that_log_into_directories_of_their_own_are_one_job(
+    run: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    """No line names them: the drivers print warnings alone."""
+    for name in ("default_log", "one_log", "two_log"):
+        (tmp_path / name).mkdir()
+    console = "appender.console.type = Console\nappender.console.name = console\n"
+    level = "rootLogger.level = warn\nrootLogger.appenderRef.console.ref = console\n"
+    (tmp_path / "conf" / "log4j2.properties").write_text(console + level)
+    with (tmp_path / "conf" / "spark-defaults.conf").open("a") as defaults:
+        defaults.write(f"spark.eventLog.dir {tmp_path}/default_log\n")
+    own = f"spark.sql.shuffle.partitions 3\nspark.eventLog.enabled true\nspark.eventLog.dir {tmp_path}/two_log\n"
+    (tmp_path / "own.conf").write_text(own)
+    program = f"{tmp_path}/program.py {tmp_path}"
+    outcome = run(
+        f"set -e\n{{double}} {tmp_path}/orders {tmp_path}/zero end\n"
+        f"spark-submit --conf spark.sql.shuffle.partitions=3 --conf spark.eventLog.dir={tmp_path}/one_log "
+        f"{program}/orders {tmp_path}/one end\n"
+        f"spark-submit --properties-file {tmp_path}/own.conf {program}/one {tmp_path}/two end\n"
+    )
+
+    assert outcome.error is None, outcome.printed
+    assert "Logging events to" not in outcome.printed
+    assert outcome.names("inputs") == [str(tmp_path / "orders")]
+    assert sorted(outcome.names("outputs")) == [str(tmp_path / name) for name in ("one", "two", "zero")]
+
+
 def test_command_that_submits_to_a_cluster_runs_as_it_is(run: Callable[..., Outcome]) -> None:
     outcome = run("echo --deploy-mode cluster; env | grep -c applicationRunId || true")
 

@@ -240,13 +240,18 @@ class LineageOperator(BaseOperator):
         hook = super()._get_hook(*arguments, **keywords)  # type: ignore[misc]
         return self._session.attach(self, hook) if self._session is not None else hook
 
-    def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
-        """Render as every operator does, and keep the task instance: Airflow does not pass it when the run begins."""
+    def _do_render_template_fields(
+        self, parent: Any, template_fields: Any, context: Context, *rendering: Any, **how: Any
+    ) -> None:
+        """Render as every operator does, and keep the task instance: Airflow does not pass it when the run begins.
+
+        This alone is called for a mapped task, too.
+        """
         # Airflow forks for START after this: what is imported before is imported once.
         import spark_lineage.task.session  # noqa: F401
 
-        self._task_instance = context.get("ti")
-        super().render_template_fields(context, jinja_env)
+        self._task_instance = context.get("ti", self._task_instance)
+        super()._do_render_template_fields(parent, template_fields, context, *rendering, **how)
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
         """Return what the last successful run named, so that the job keeps a graph while it runs."""

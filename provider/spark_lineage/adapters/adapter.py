@@ -131,6 +131,8 @@ class OperatorAdapter(ABC):
     """Of a driver that its task does not wait for, the beginning of the name of its job; empty for any other."""
     parts: tuple[Part, ...] = ()
     """The drivers that its task does not wait for, where there may be several."""
+    log_places: tuple[str, ...] = ()
+    """The directories of event logs, as paths and URLs, of a job whose programs have several."""
     env: Mapping[str, str] = field(default_factory=dict)
     """What was prepared for the environment of a driver on this machine."""
 

@@ -8,22 +8,28 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, Self
 
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, local_submitter
+from spark_lineage.inject.installation import PropertiesFileError, default_properties_file, read_properties_file
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.inject.task_injection import program_says
+from spark_lineage.launch.directory import local_directory, remote_directory
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
 
 OPTIONS = "SPARK_SUBMIT_OPTS"
 _CONF = re.compile(r"""(?:--conf|-c)[ =]+["']?(?P<key>spark\.[\w.]+)=(?P<value>[^\s"']*)""")
+_FLAGS = ("--conf", "-c")
 _PROGRAM = re.compile(r"""(?:^|(?<=[\s/"'(`]))(?:spark[23]?-(?:submit|sql|shell)|pyspark)(?=[\s"'])""")
-_LOG, _ENABLED = "spark.eventLog.", "spark.eventLog.enabled"
+_FILE = re.compile(r"""--properties-file[ =]+["']?(?P<path>[^\s"']+)""")
+_LOG, _ENABLED, _DIRECTORY = "spark.eventLog.", "spark.eventLog.enabled", "spark.eventLog.dir"
 _CLUSTER = (b"deploy-mode cluster", b"deploy-mode=cluster", b"submit.deployMode=cluster")
 
 
@@ -68,20 +74,21 @@ class BashAdapter(OperatorAdapter):
     def arguments(self) -> SubmitArguments:
         """The properties that the text of the command has; its event logs are off if each of its programs says so."""
         conf = _properties(self._command)
-        if conf.get(_ENABLED) == "false" and any(one.get(_ENABLED) != "false" for one in self._programs):
+        if conf.get(_ENABLED) == "false" and any(_properties(one).get(_ENABLED) != "false" for one in self._programs):
             del conf[_ENABLED]
         return SubmitArguments(conf)
 
     @property
-    def _programs(self) -> list[dict[str, str]]:
-        """The properties of each program of Spark that the command runs."""
+    def _programs(self) -> list[str]:
+        """The text of each program of Spark that the command runs, with what is before the first."""
         before, *programs = _PROGRAM.split(self._command)
-        return [_properties(before + program) for program in programs]
+        return [before + program for program in programs] or [before]
 
     def inject(self, prepared: PreparedArguments) -> None:
         """Add what was prepared to the options of spark-submit.
 
-        :raises NotImplementedError: for a driver in a cluster, which could not begin its event log
+        :raises NotImplementedError: for a driver in a cluster, which could not begin its event log, and for one whose
+            event log would go into a directory that is not there
         """
         texts = [self._command]
         with suppress(ValueError):
@@ -92,10 +99,37 @@ class BashAdapter(OperatorAdapter):
             raise NotImplementedError("the command submits to a cluster; use LineageSparkSubmitOperator for that")
         # What one program says of its log holds for those that say nothing.
         log, programs = [one for one in self.arguments.conf.items() if one[0].startswith(_LOG)], self._programs
-        shared = {key: value for key, value in log if any(key not in program for program in programs)}
-        options = [_option(key, value) for key, value in {**shared, **self.added(prepared)}.items()]
+        shared = {key: value for key, value in log if any(key not in _properties(program) for program in programs)}
+        added = {**shared, **self.added(prepared)}
+        self._follow_logs([self._effective(program) for program in programs], is_on=_ENABLED in added)
         # The last one of a name counts: that of the user.
-        self.env = {**prepared.env, OPTIONS: " ".join([*options, self._env.get(OPTIONS, "")]).strip()}
+        options = [*(_option(key, value) for key, value in added.items()), self._env.get(OPTIONS, "")]
+        self.env = {**prepared.env, OPTIONS: " ".join(options).strip()}
+
+    def _effective(self, program: str) -> dict[str, str]:
+        """Return the user's own properties of a program, which win over the options: of its text, and of its file."""
+        found = _FILE.search(program)
+        file = Path(found["path"]) if found is not None else default_properties_file(self.submitter.home, self._env)
+        of_file: Mapping[str, str] = {}
+        if file is not None:
+            # Others are refused by Spark, or found by the shell alone.
+            with suppress(PropertiesFileError):
+                of_file = read_properties_file(file)
+        return {**of_file, **_properties(program)}
+
+    def _follow_logs(self, programs: Sequence[Mapping[str, str]], *, is_on: bool) -> None:
+        """Have the event log of each program read where the user has it.
+
+        :param is_on: whether the logs are turned on of programs that say nothing
+        :raises NotImplementedError: for one that would fail, because Spark makes no directory for its log
+        """
+        for program in programs:
+            directory = program.get(_DIRECTORY, "")
+            path = local_directory(directory)
+            if is_on and _ENABLED not in program and path is not None and not Path(path).is_dir():
+                raise NotImplementedError(f"{_DIRECTORY} is {path}, which is no directory; make it, or name another")
+            place = path or remote_directory(directory)
+            self.log_places = tuple(dict.fromkeys((*self.log_places, *([place] if place else ()))))
 
     def remember_secrets(self) -> None:
         """Learn the secrets of the job."""
@@ -132,7 +166,12 @@ class BashAdapter(OperatorAdapter):
 
 
 def _properties(text: str) -> dict[str, str]:
-    return {found["key"]: found["value"] for found in _CONF.finditer(text)}
+    """Return the properties that a command has: as a shell takes it apart, and in the texts that another one gets."""
+    found = {one["key"]: one["value"] for one in _CONF.finditer(text)}
+    with suppress(ValueError):
+        given = (part for flag, part in pairwise(shlex.split(text)) if flag in _FLAGS)
+        found |= dict(part.split("=", 1) for part in given if part.startswith("spark.") and "=" in part)
+    return found
 
 
 def _option(key: str, value: str) -> str:

@@ -145,7 +145,8 @@ class Prepared:
             # It has no events.
             route, launch = None, structs.replace(launch, events_from="", receiver="")
         log = injection.event_log if injection is not None else None
-        launch = structs.replace(launch, event_logs=log.places if log is not None else ())
+        places = (*(log.places if log is not None else ()), *self.adapter.log_places)
+        launch = structs.replace(launch, event_logs=tuple(dict.fromkeys(places)))
         configuration = properties if injection is None else injection.prepared.conf
         running = Running(self, launch, configuration, injection=injection, is_new=True)
         if earlier is not None:
