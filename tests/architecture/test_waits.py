@@ -39,6 +39,7 @@ FILES = {
             "spark_lineage.deliver.spool",
             "spark_lineage.task.running",
             "spark_lineage.inject.task_injection",
+            "spark_lineage.adapters.bash",
             "spark_lineage.launch.launch",
             "spark_lineage.launch.stores",
         ),

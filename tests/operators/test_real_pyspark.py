@@ -102,7 +102,7 @@ def test_function_that_is_killed_leaves_no_driver(
 def test_function_whose_time_is_over_writes_no_more(
     run: Callable[..., Outcome], real_spark: RealSpark, tmp_path: Path, function: str, attempted: list[str]
 ) -> None:
-    """The operator cannot stop the session within a call of the JVM: an answer is still to come."""
+    """Stopping the session waits for the call of the JVM that was interrupted."""
     with real_spark.bench.laboratory.killing(tmp_path / "written", number=signal.SIGUSR2):
         outcome = run(function)
 

@@ -187,7 +187,6 @@ class LineageOperator(BaseOperator):
         is_deferred: bool = False,
         kept: Mapping[str, Any] | None = None,
     ) -> object:
-        from spark_lineage.launch.bounded_run import cut_off_by
         from spark_lineage.settings.places import TaskSettings
         from spark_lineage.task.session import LineageSession
 
@@ -217,9 +216,7 @@ class LineageOperator(BaseOperator):
             except TaskDeferred:
                 raise
             except BaseException as error:
-                # What still runs would write after its lineage was collected.
-                if why := cut_off_by(error):
-                    self._session.kill(why, super().on_kill)
+                self._session.kill_after(error, super().on_kill)
                 raise
 
     def _attach_adapter(self, session: LineageSession) -> None:

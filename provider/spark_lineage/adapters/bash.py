@@ -20,6 +20,7 @@ from spark_lineage.inject.installation import PropertiesFileError, default_prope
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.inject.task_injection import program_says
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedPlace
 from spark_lineage.launch.directory import local_directory, remote_directory
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
@@ -30,6 +31,7 @@ _FLAGS = ("--conf", "-c")
 _PROGRAM = re.compile(r"""(?:^|(?<=[\s/"'(`]))(?:spark[23]?-(?:submit|sql|shell)|pyspark)(?=[\s"'])""")
 _FILE = re.compile(r"""--properties-file[ =]+["']?(?P<path>[^\s"']+)""")
 _LOG, _ENABLED, _DIRECTORY = "spark.eventLog.", "spark.eventLog.enabled", "spark.eventLog.dir"
+_USERS_FILES = BoundedPlace("the files of the command", ANSWER_SECONDS)
 _CLUSTER = (b"deploy-mode cluster", b"deploy-mode=cluster", b"submit.deployMode=cluster")
 
 
@@ -114,7 +116,7 @@ class BashAdapter(OperatorAdapter):
         if file is not None:
             # Others are refused by Spark, or found by the shell alone.
             with suppress(PropertiesFileError):
-                of_file = read_properties_file(file)
+                of_file = _USERS_FILES.use(lambda: read_properties_file(file))
         return {**of_file, **_properties(program)}
 
     def _follow_logs(self, programs: Sequence[Mapping[str, str]], *, is_on: bool) -> None:
@@ -126,7 +128,7 @@ class BashAdapter(OperatorAdapter):
         for program in programs:
             directory = program.get(_DIRECTORY, "")
             path = local_directory(directory)
-            if is_on and _ENABLED not in program and path is not None and not Path(path).is_dir():
+            if is_on and _ENABLED not in program and path is not None and not _USERS_FILES.use(Path(path).is_dir):
                 raise NotImplementedError(f"{_DIRECTORY} is {path}, which is no directory; make it, or name another")
             place = path or remote_directory(directory)
             self.log_places = tuple(dict.fromkeys((*self.log_places, *([place] if place else ()))))

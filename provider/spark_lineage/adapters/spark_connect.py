@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -45,37 +43,19 @@ class SparkConnectAdapter(PySparkAdapter):
 
     def kill(self) -> None:
         """Interrupt what the server does for the session."""
-        if self._client is not None and not self._has_ended:
+        if not self._has_ended:
+            self._end_work()
+
+    def _end_work(self) -> None:
+        if self._client is not None:
             with suppress(Exception):
                 self._client.interruptAll()
 
-    def _run(self) -> Any:
-        function = self.hook.python_callable
-        self.hook.python_callable = self._observed(function)
-        try:
-            return super()._run()
-        finally:
-            self.hook.python_callable = function
-
-    def _observed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def observed(*arguments: Any, **keywords: Any) -> Any:
-            self._find_log(keywords.get("spark"))
-            return function(*arguments, **keywords)
-
-        @functools.wraps(function)
-        def generating(*arguments: Any, **keywords: Any) -> Any:
-            self._find_log(keywords.get("spark"))
-            return (yield from function(*arguments, **keywords))
-
-        # Airflow runs the body of a generator, and takes what else returns one for its result.
-        return generating if inspect.isgeneratorfunction(function) else observed
-
-    def _find_log(self, client: Any) -> None:
+    def _learn_session(self, spark: Any) -> None:
         """Ask the server for its event log, and have it read."""
-        self._client = client
+        self._client = spark
         with self.guard("The lineage of the session is not collected"):
-            follow_session(self.driver, {key: client.conf.get(key, "") for key in ASKED})
+            follow_session(self.driver, {key: spark.conf.get(key, "") for key in ASKED})
             if self.observer is not None:
                 self.observer.started(os.getpid())
 

@@ -5,11 +5,13 @@ PySpark starts the driver as a child of that process, with the properties that t
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +20,7 @@ from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorA
 from spark_lineage.inject.installation import pyspark_of_this_interpreter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
-from spark_lineage.launch.bounded_run import cut_off_by
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, TIMEOUT, BoundedRun, cut_off_by
 from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.secrets.redaction import remember_values
 
@@ -34,8 +36,9 @@ class PySparkAdapter(OperatorAdapter):
     The lineage is that of the event log. The class path of a JVM cannot be changed, and several tasks of
     ``airflow dags test`` share one.
 
-    Upstream faults (6.3): a task that is killed leaves the JVM to work on until its own process ends. So does one whose
-    time is over within a call of the JVM: the answer is still to come when the operator stops the session, which fails.
+    Upstream faults (6.3): a task that is killed leaves the JVM to work on until its own process ends. One whose time is
+    over within a call of the JVM waits for the end of that call, and stops its session by a connection that is not in
+    step any more.
     """
 
     takes_listener = False
@@ -113,11 +116,7 @@ class PySparkAdapter(OperatorAdapter):
     def kill(self) -> None:
         """End the JVM, whose event log is whole then."""
         process = _jvm()
-        if self._is_cut_off:
-            # Each thread has a connection of its own. The process goes on, and may run other functions in this JVM.
-            with suppress(Exception):
-                sys.modules["pyspark"].SparkContext._active_spark_context.stop()
-        elif process is not None and not self._has_ended:
+        if process is not None and not (self._has_ended or self._is_cut_off):
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(GRACE_SECONDS)
@@ -126,6 +125,8 @@ class PySparkAdapter(OperatorAdapter):
     def _run(self) -> Any:
         # Another execution of this object has an adapter of its own.
         vars(self.hook).pop("execute_callable", None)
+        function = self.hook.python_callable
+        self.hook.python_callable = self._observed(function)
         try:
             self.begin()
             if self.observer is not None:
@@ -142,7 +143,41 @@ class PySparkAdapter(OperatorAdapter):
         finally:
             self._has_ended = not (self._is_cut_off or self.is_killed())
             declare.set_target(None)
-            self.hook.config_kwargs = self._users
+            self.hook.config_kwargs, self.hook.python_callable = self._users, function
+
+    def _observed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def observed(*arguments: Any, **keywords: Any) -> Any:
+            with self._in_time(keywords.get("spark")):
+                return function(*arguments, **keywords)
+
+        @functools.wraps(function)
+        def generating(*arguments: Any, **keywords: Any) -> Any:
+            with self._in_time(keywords.get("spark")):
+                return (yield from function(*arguments, **keywords))
+
+        # Airflow runs the body of a generator, and takes what else returns one for its result.
+        return generating if inspect.isgeneratorfunction(function) else observed
+
+    @contextmanager
+    def _in_time(self, spark: Any) -> Iterator[None]:
+        """Run the function with its session, whose work ends with the time of the task."""
+        self._learn_session(spark)
+        try:
+            yield
+        except BaseException as error:
+            if cut_off_by(error) == TIMEOUT:
+                # Each thread has a connection of its own. The JVM goes on, and may run other functions.
+                BoundedRun(self._end_work, "spark-lineage-timeout").wait(ANSWER_SECONDS)
+            raise
+
+    def _learn_session(self, spark: Any) -> None:
+        """Learn the session of the function, where its driver is elsewhere."""
+
+    def _end_work(self) -> None:
+        """End what the driver does for the function."""
+        with suppress(Exception):
+            sys.modules["pyspark"].SparkContext._active_spark_context.stop()
 
 
 def _jvm() -> subprocess.Popen[bytes] | None:

@@ -231,6 +231,11 @@ class LineageSession:
                 remaining = deadline.within(ANSWER_SECONDS, leaving=AFTER_READING_SECONDS)
                 _begun(self._prepared.adapter.kill).wait(remaining)
 
+    def kill_after(self, error: BaseException, kill_job: Callable[[], object]) -> None:
+        """Kill what an error has cut off: it would write after its lineage was collected."""
+        if why := cut_off_by(error):
+            self.kill(why, kill_job)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
