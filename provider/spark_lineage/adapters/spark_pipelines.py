@@ -23,6 +23,7 @@ from spark_lineage.launch.log import Guard, Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
 
 _REMOTE = "SPARK_REMOTE"
+_INTERRUPT_SECONDS = 60.0
 # In a session of its own, which it closes: that of the pipeline is its client's.
 _ASK = """
 import json, sys
@@ -31,6 +32,7 @@ spark = SparkSession.builder.getOrCreate()
 print(json.dumps({key: spark.conf.get(key, "") for key in sys.argv[1:]}))
 spark.stop()
 """
+# A client that starts may outlive the process of a task that is killed.
 _INTERRUPT = """
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.getOrCreate()
@@ -102,7 +104,10 @@ class SparkPipelinesAdapter(OperatorAdapter):
         """End the client, and what the server does for its session."""
         super().kill()
         if self.session_id:
-            _answer(self._asked(_INTERRUPT, with_session(self._remote, self.session_id)))
+            remote = with_session(self._remote, self.session_id)
+            with suppress(subprocess.TimeoutExpired):
+                # The task waits no longer than it has time.
+                self._asked(_INTERRUPT, remote, stdout=subprocess.DEVNULL).wait(_INTERRUPT_SECONDS)
 
     def _run(self, **popen: Any) -> None:
         self.hook._env_vars = {**self._users, **self.begin()}
@@ -125,10 +130,10 @@ class SparkPipelinesAdapter(OperatorAdapter):
             self.observer.started(process.pid)
         self._read_stock(self.observe(line) for line in lines)
 
-    def _asked(self, program: str, remote: str) -> subprocess.Popen[bytes]:
+    def _asked(self, program: str, remote: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
         env = {**self.submitter.env, _REMOTE: remote}
         command = [sys.executable, "-W", "ignore", "-c", program, *ASKED]
-        return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(command, env=env, stdout=stdout, stderr=subprocess.DEVNULL, start_new_session=True)
 
     def _find_log(self, asking: subprocess.Popen[bytes]) -> None:
         found: Mapping[str, str] = {}
