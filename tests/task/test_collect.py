@@ -83,6 +83,13 @@ def test_the_log_is_read_where_it_lies(bench: Any) -> None:
     assert outcome.command["conf"]["spark.sql.maxMetadataStringLength"] == "100000"
 
 
+def test_line_of_a_log_that_is_no_event_is_counted(bench: Any) -> None:
+    directory = written(bench, f"{APPLICATION_ID}_1")
+    with (directory / f"{APPLICATION_ID}_1").open("a") as log:
+        log.write("no event\n")
+    assert collection(run(bench, directory.as_uri(), event_log_from="event_log"))["setAside"] == {"not an event": 1}
+
+
 def test_where_no_driver_of_the_file_system_is_there_it_is_the_history_server(bench: Any) -> None:
     content = LOG.read_bytes().replace(b"local-1795291862028", APPLICATION_ID.encode())
     with history({f"{APPLICATION_ID}_1": content}) as url:

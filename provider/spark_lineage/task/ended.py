@@ -87,6 +87,11 @@ class Ended:
             explain_error(error, reason)
         has_actions = prepared.task.settings.granularity != "task"
         lineage = task_lineage(collector.state, state, naming=prepared.task.naming, has_actions=has_actions)
+        unread = {one.part for one in lineage.unread}
+        for reason, count in collector.log_counts.set_aside.items():
+            # Executions count the others.
+            if reason not in unread:
+                collector.counts.set_aside[reason] = collector.counts.set_aside.get(reason, 0) + count
         if running.is_injected:
             lineage = with_application(lineage, running.launch, running.submission.driver.application_id)
         with running.guard("Nothing is learnt of the program", can_fail=False):
