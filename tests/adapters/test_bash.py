@@ -127,7 +127,7 @@ def test_task_has_lineage_where_it_is_asked_for_and_not_by_the_policy() -> None:
 
 
 def test_mapped_task_that_runs_is_asked_for_its_lineage_by_the_provider() -> None:
-    with DAG("orders"):
+    with DAG("orders", schedule=None):
         mapped = with_lineage(BashOperator.partial(task_id="asked").expand(bash_command=["spark-submit one.py"]))
     task = mapped.unmap({"bash_command": "spark-submit one.py"})
     rendered: list[Any] = []
