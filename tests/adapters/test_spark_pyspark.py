@@ -30,7 +30,8 @@ class Guard:
 def adapter(master: str = "local[1]", extra: dict[str, str] | None = None, **own: Any) -> PySparkAdapter:
     places = Places({}, extra or {}, has_connection=True, master=master)
     task = AdaptedTask(lambda: None, lambda: False, places, None, "", Guard())  # type: ignore[arg-type]
-    fields: dict[str, Any] = {"config_kwargs": {}, "op_kwargs": {}, "execute_callable": lambda: None, **own}
+    fields: dict[str, Any] = {name: {} for name in ("config_kwargs", "op_kwargs")}
+    fields |= {"execute_callable": lambda: None, "python_callable": print, **own}
     operator = SimpleNamespace(**fields)
     return PySparkAdapter.of(operator, operator, task)
 
