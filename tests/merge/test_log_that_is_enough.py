@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from spark_lineage.merge.accounting import OF_PROGRAM
 from spark_lineage.merge.event import schema_and_catalog
 from spark_lineage.merge.lineage import (
     Catalog,
@@ -46,6 +47,10 @@ def lacking(program: Any, make_dataset: Any, *, foreign: bool = False, lifecycle
 
 def test_log_without_types_and_without_unread_columns_is_enough(program: Any, make_dataset: Any) -> None:
     assert not lacking(program, make_dataset)
+
+
+def test_log_with_rows_of_which_no_source_has_the_origin_is_enough(program: Any, make_dataset: Any) -> None:
+    assert not lacking(program, make_dataset, unnamed=(OF_PROGRAM,))
 
 
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {

@@ -12,7 +12,7 @@ from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.accounting import Account, Accounts
 from spark_lineage.plans.accounting_rules import COMMANDS, LEAVES, WRITES
-from spark_lineage.plans.event_log_lines import ExecutionStart
+from spark_lineage.plans.event_log_lines import ExecutionStart, PlanInfo
 
 ORDERS = Observed(DatasetName("file", "/lake/orders.csv"))
 OUT = Observed(DatasetName("file", "/lake/out"))
@@ -216,3 +216,72 @@ def test_sink_of_a_query_is_left_unless_a_rule_ignores_it() -> None:
     sinks = ("ForeachBatchSink", "MemorySink", "org.apache.spark.sql.execution.streaming.ConsoleTable$@1", "my.Sink@1")
     found = [[part.name for part in account.remaining((ORDERS,), (), sink)] for sink in sinks]
     assert found == [[], [], [], ["Sink"]]
+
+
+LOCAL = node("LocalTableScan", text="LocalTableScan [id#1]")
+EMPTIED = node("LocalTableScan", text="LocalTableScan <empty>, [id#1]")
+RDD = node("Scan ExistingRDD", text="Scan ExistingRDD[id#1]")
+OF_PROGRAM = "rows of the program: what they are made of"
+OF_NO_ROW = "LocalTableScan without rows: what it stands for"
+
+
+def after_query(description: str = "collect at job.py:7", plan: Any = None) -> Accounts:
+    """Return the accounts after a query of a dataset, which a method of this description runs."""
+    accounts = Accounts()
+    if opened(plan or scan("file:/lake/orders.csv"), accounts, description=description).is_collecting:
+        accounts.collected()
+    return accounts
+
+
+class TestRowsOfDriver:
+    def test_relation_that_spark_leaves_out_of_a_write_is_left(self) -> None:
+        assert left(opened(node(INSERT, EMPTIED)), (), (OUT,)) == [OF_NO_ROW]
+
+    def test_relation_that_spark_leaves_out_of_a_query_is_not_left(self) -> None:
+        assert left(opened(EMPTIED)) == []
+
+    def test_relation_without_columns_is_not_left(self) -> None:
+        plan = node(INSERT, node("LocalTableScan", text="LocalTableScan <empty>"))
+        assert left(opened(plan), (), (OUT,)) == []
+
+    def test_relation_that_is_found_empty_while_it_runs_is_not_left(self) -> None:
+        account = opened(node(INSERT, scan("file:/lake/orders.csv")))
+        account.add(msgspec.json.decode(msgspec.json.encode(node(INSERT, EMPTIED)), type=PlanInfo))
+        assert left(account, (ORDERS,), (OUT,)) == []
+
+    def test_source_without_rows_of_a_micro_batch_is_not_left(self) -> None:
+        assert left(opened(node(INSERT, EMPTIED), is_batch=True), (), (OUT,)) == []
+
+    @pytest.mark.parametrize("rows", [LOCAL, RDD])
+    def test_rows_that_are_written_after_a_query_are_left(self, rows: Any) -> None:
+        assert left(opened(node(INSERT, rows), after_query()), (), (OUT,)) == [OF_PROGRAM]
+        assert left(opened(node(INSERT, rows)), (), (OUT,)) == []
+
+    def test_rows_of_an_rdd_that_reads_are_not_left(self) -> None:
+        account = opened(node(INSERT, RDD), after_query())
+        assert account.remaining((), (OUT,), has_read_rdds=True) == ()
+
+    def test_rows_of_a_write_that_failed_are_not_left(self) -> None:
+        assert opened(node(INSERT, LOCAL), after_query()).remaining((), (OUT,), is_failed=True) == ()
+
+    @pytest.mark.parametrize("description", ["showString at job.py:7", "csv at job.py:7"])
+    def test_rows_that_are_written_after_other_reads_are_not_left(self, description: str) -> None:
+        assert left(opened(node(INSERT, LOCAL), after_query(description)), (), (OUT,)) == []
+
+    def test_command_gives_no_rows_to_the_program(self) -> None:
+        assert not opened(node(INSERT, LOCAL), description="sql at job.py:7").is_collecting
+        assert opened(node("SetVariable", LOCAL), description="sql at job.py:7").is_collecting
+
+    def test_rows_inside_of_a_command_of_delta_are_left_once(self) -> None:
+        accounts = after_query()
+        around = opened(node("Execute SaveIntoDataSourceCommand"), accounts, description="save at job.py:7")
+        inside = opened(LOCAL, accounts, around, execution=2, root=1, description="save at job.py:7")
+        its_log = opened(LOCAL, accounts, around, execution=3, root=1, description="Delta: Filtering files for query")
+        assert [left(each, (), (OUT,)) for each in (around, inside, its_log)] == [[], [OF_PROGRAM], []]
+
+    def test_answer_of_a_log_of_delta_is_not_of_the_program(self) -> None:
+        accounts = after_query()
+        state = node("Scan ExistingRDD Delta Table State with Stats #0 - file:///lake/t/_delta_log")
+        opened(node("Project", state, text="Project [numRecords#1]"), accounts, execution=2, root=3)
+        account = opened(node(INSERT, LOCAL), accounts, execution=3)
+        assert left(account) == ["InsertIntoHadoopFsRelationCommand", "LocalTableScan of a Delta log"]

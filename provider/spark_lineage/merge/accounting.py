@@ -35,6 +35,10 @@ class PlanPart(Struct, frozen=True, order=True, gc=False):
         return self.needs == "input" and not self.sources
 
 
+OF_PROGRAM = PlanPart("rows of the program: what they are made of", "nothing")
+"""What no source of evidence has: a program may write what it makes of the rows that a query has given it."""
+
+
 def left_over(
     parts: Iterable[PlanPart], read: Sequence[Observed], written: Sequence[Observed], *, is_listened: bool = False
 ) -> list[PlanPart]:

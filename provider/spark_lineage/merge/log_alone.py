@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from spark_lineage.merge.accounting import OF_PROGRAM
 from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, SchemaField, TaskLineage
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
@@ -92,12 +93,13 @@ class Lent(NamedTuple):
 def lacking_in_log(state: LineageState, lineage: TaskLineage, *, naming: Naming = DEFAULT_NAMING) -> str:
     """Return what the event log lacks of a lineage that both sources made; empty where the log alone is enough.
 
-    It is enough without what this lineage can lend the next ones. A log of which something was not read never is.
+    It is enough without what this lineage can lend the next ones. A log of which something was not read never is,
+    unless no other source has that.
 
     :param state: what the lineage was made from
     """
     alone = task_lineage(state.without_listener(), lineage.state, naming=naming)
-    if alone.unknown or alone.unread:
+    if alone.unknown or any(one.part != OF_PROGRAM.name for one in alone.unread):
         return "what it counts"
     alone = Lent.of(lineage).to(alone)
     lacking = (name for name in _COMPARED if getattr(lineage, name) != getattr(alone, name))

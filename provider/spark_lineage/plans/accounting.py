@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
-from spark_lineage.merge.accounting import PlanPart, left_over
+from spark_lineage.merge.accounting import OF_PROGRAM, PlanPart, left_over
 from spark_lineage.merge.observed import Observed
 from spark_lineage.plans.accounting_rules import (
     COMMANDS,
@@ -53,6 +53,13 @@ _MERGE_SOURCE = "Scan ExistingRDD mergeMaterializedSource"
 _AGGREGATE = r"(?:count|min|max|sum)\([^#]*\)#\d+L?"
 _AGGREGATES = re.compile(rf"{LOCAL_ROWS} \[{_AGGREGATE}(?:, {_AGGREGATE})*\]", re.DOTALL)
 PUSHED_AGGREGATES = PlanPart(f"{LOCAL_ROWS} of aggregates", "input")
+# What Spark reads in place of relations that can give no row (``PropagateEmptyRelation``): their columns are left.
+_EMPTIED = re.compile(rf"{LOCAL_ROWS} <empty>, \[.+\]", re.DOTALL)
+# Methods that give the rows of a query, or their number, to the program; a script in SQL is one as well.
+_COLLECTING = re.compile(r"(?:collect\w*|count|first|head|isEmpty|sql|tail|take\w*|toLocalIterator\w*|toPandas\w*) at ")
+_SETTING = "SetVariable"
+# Executions by which Delta reads and writes its own log inside of a command.
+_OF_DELTA = re.compile(r"Delta: |\$anonfun\$|toDataset\$")
 # Rows that a program makes as objects.
 _OBJECTS = "[obj#"
 
@@ -155,6 +162,7 @@ class Accounts:
     def __init__(self) -> None:
         self._in_memory: set[frozenset[str]] = set()
         self._answers: dict[int, set[str]] = {}
+        self._has_collected = False
 
     def open(self, event: ExecutionStart, around: Account | None, *, is_batch: bool) -> Account:
         """Return the account of an execution that starts.
@@ -167,11 +175,19 @@ class Accounts:
         if event.sparkPlanInfo is not None:
             account.is_blank = not event.sparkPlanInfo.nodeName
             account.add(event.sparkPlanInfo)
+        if not (is_batch or _OF_DELTA.match(event.description)):
+            account.begin(is_after_query=self._has_collected)
+        is_query = around is None and account.command in {"", _SETTING} and not account.is_writing
+        account.is_collecting = is_query and _COLLECTING.match(event.description) is not None
         root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
         if account.answering and root_id != event.executionId:
             self._answers.setdefault(root_id, set()).add(account.answering)
         account.answer(self._answers.pop(event.executionId, ()))
         return account
+
+    def collected(self) -> None:
+        """Note that a query of a dataset has given rows to the program, which may write what it makes of them."""
+        self._has_collected = True
 
 
 class Account:
@@ -193,7 +209,11 @@ class Account:
         self._is_inside_batch = is_batch and around is not None
         self._parts: set[PlanPart] = set()
         self._seen: set[tuple[str, bytes, str]] = set()
-        self._has_rdd = self._has_delta_log = self._has_local_rows = False
+        self.is_collecting = False
+        # Whether those rows of the plan's own that it has are none.
+        self._local_rows: set[bool] = set()
+        self._has_rdd = self._has_delta_log = False
+        self._has_values = self._is_emptied = self._is_after_query = False
 
     @property
     def is_of_delta_log(self) -> bool:
@@ -230,22 +250,41 @@ class Account:
         if name in HIDDEN and (not HIDDEN[name].sign or HIDDEN[name].sign in node.described):
             self._parts.add(PlanPart(f"{name}: {HIDDEN[name].part}", HIDDEN[name].needs))
 
+    def begin(self, *, is_after_query: bool) -> None:
+        """Note which rows are in the plan that an execution starts with, before any row is read.
+
+        :param is_after_query: whether a query has given rows to the program before
+        """
+        self._is_after_query = is_after_query
+        self._is_emptied = True in self._local_rows
+        self._has_values = False in self._local_rows and PUSHED_AGGREGATES not in self._parts
+
     def answer(self, tables: Collection[str]) -> None:
         """Account for the tables whose logs have answered a part of the plan, which has the answer as its own rows."""
-        if self._has_local_rows and tables:
+        if self._local_rows and tables:
+            self._has_values = False
             self._parts.discard(PUSHED_AGGREGATES)
             self._parts.update(PlanPart(f"{LOCAL_ROWS} of a Delta log", "input", (table,)) for table in tables)
 
     def remaining(
-        self, inputs: Iterable[Observed], outputs: Iterable[Observed], sink: str = "", *, is_failed: bool | None = None
+        self,
+        inputs: Iterable[Observed],
+        outputs: Iterable[Observed],
+        sink: str = "",
+        *,
+        is_failed: bool | None = None,
+        has_read_rdds: bool = False,
     ) -> tuple[PlanPart, ...]:
         """Return the parts that neither a rule ignores nor the reader of the plan names, sorted.
 
         :param sink: the description of the sink of the query that it is a batch of
+        :param has_read_rdds: whether RDDs of the program read a dataset for it; else they hold values of the program
         """
         if self.is_kept:
             return ()
         parts = list(self._parts)
+        if self.is_writing and not is_failed:
+            parts += self._of_driver(has_values=self._has_values or (self._has_rdd and not has_read_rdds))
         if self.is_blank and is_failed is False:
             parts.append(PlanPart("a plan without nodes", "nothing"))
         has_write = any(part.needs == "output" for part in parts)
@@ -253,6 +292,13 @@ class Account:
             parts.append(PlanPart(last_part(re.split(r"[\[@(]", sink, maxsplit=1)[0]), "output"))
         written = [one for one in outputs if one.dataset.namespace]
         return tuple(sorted(left_over(parts, list(inputs), written)))
+
+    def _of_driver(self, *, has_values: bool) -> Iterator[PlanPart]:
+        """Account for rows that are written and that no scan gives: those of no row, and those of the program."""
+        if self._is_emptied:
+            yield PlanPart(f"{LOCAL_ROWS} without rows: what it stands for", "input")
+        if self._is_after_query and has_values and not any(part.name.startswith(LOCAL_ROWS) for part in self._parts):
+            yield OF_PROGRAM
 
     def _write(self, node: PlanInfo, nodes: list[PlanInfo]) -> None:
         classes = {match["name"] for match in _CLASS.finditer(node.described)}
@@ -264,7 +310,8 @@ class Account:
 
     def _leaf(self, node: PlanInfo, nodes: list[PlanInfo]) -> None:
         part = leaf_part(node)
-        self._has_local_rows |= node.nodeName == LOCAL_ROWS
+        if node.nodeName == LOCAL_ROWS:
+            self._local_rows.add(_EMPTIED.fullmatch(node.described) is not None)
         if is_of_delta_log(node):
             self._has_delta_log = True
             table = _DELTA_TABLE.search(node.nodeName)

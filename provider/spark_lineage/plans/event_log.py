@@ -515,6 +515,8 @@ class EventLogReader:
         partitioned_by = (each.command.partitioned_by for each in (content, *inside))
         statement, outputs = made(content, outputs, self._touched, running.states)
         self._touched.update(one.dataset for one in (*inputs, *outputs))
+        if running.account.is_collecting and inputs and not known.is_failed:
+            self._accounts.collected()
         self._written.update(one.dataset.whole for one in outputs)
         return structs.replace(
             known,
@@ -531,7 +533,9 @@ class EventLogReader:
             is_whole=content.is_whole,
             unread=(*unread, *running.rows.parts, *unread_columns(content, outputs), *content.moves(self._written)),
             has_rdds=content.rows.is_of_dataset,
-            unnamed=running.account.remaining(inputs, outputs, sink, is_failed=known.is_failed),
+            unnamed=running.account.remaining(
+                inputs, outputs, sink, is_failed=known.is_failed, has_read_rdds=running.rows.is_of_dataset
+            ),
             statement=statement,
             queries=queries_among(inputs),
             feeds=content.feeds.union(*(each.feeds for each in inside)),
