@@ -82,3 +82,20 @@ def test_a_change_feed_has_columns_that_its_table_has_not(program: Any, make_dat
         "id": [saved, feed],
     }
     assert output.fed_by == (saved, feed)
+
+
+def test_changelog_of_an_iceberg_table_is_the_table(program: Any, make_dataset: Any) -> None:
+    columns = ("id", "_change_type", "_change_ordinal", "_commit_snapshot_id")
+    edges = {column: ("/ice/db/t/changes", column) for column in columns[:2]}
+    read = make_dataset("/ice/db/t/changes", columns=columns, table="db.t.changes")
+    other = make_dataset("/data/changes", columns=("id", "_change_type"), table="db.changes")
+    program.run([read, other], [make_dataset("/out", columns=columns[:2], edges=edges, rows=1)])
+    lineage = program.lineage()
+    assert {one.dataset.name: [field.name for field in one.schema] for one in lineage.inputs} == {
+        "/data/changes": ["id", "_change_type"],
+        "/ice/db/t": ["id"],
+    }
+    assert [link.name for one in lineage.inputs for link in one.symlinks] == ["db.changes"]
+    (output,) = lineage.outputs
+    assert output.column_lineage is not None
+    assert [(column, made[0].dataset.name) for column, made in output.column_lineage.fields] == [("id", "/ice/db/t")]

@@ -181,3 +181,22 @@ def test_a_scan_of_several_paths_reads_those_that_the_log_names(located, paths, 
     assert [one.dataset.name for one in content.inputs] == paths
     assert {edge[1].name for edge in content.outputs[0].edges} == set(paths)
     assert content.is_whole is is_whole
+
+
+def test_scan_of_a_changelog_reads_the_table() -> None:
+    plan = """== Physical Plan ==
+* Project (2)
++- BatchScan ice.db.t.changes (1)
+
+
+(1) BatchScan ice.db.t.changes
+Output [2]: [id#1, _change_type#2]
+ice.db.t [fromSnapshotId=null, toSnapshotId=12, filters=]
+
+(2) Project [codegen id : 1]
+Output [2]: [id#1, _change_type#2]
+Input [2]: [id#1, _change_type#2]
+"""
+    content = read_plan(plan, tables(), UNTRACED, {})
+    assert [one.dataset for one in content.inputs] == [DatasetName("s3://bucket", "ice/db/t")]
+    assert content.feeds == {DatasetName("s3://bucket", "ice/db/t")}

@@ -145,6 +145,9 @@ def without_pushed(output: Observed, inputs: Iterable[Observed]) -> Observed:
 _METADATA = "_metadata"
 # What the change feed of a Delta table adds (CDCReader): no table with a feed has columns of these names.
 _OF_FEED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+# What the changelog of an Iceberg table adds (ChangelogUtil), which the listener names as a table inside of that.
+_OF_CHANGELOG = frozenset({"_change_type", "_change_ordinal", "_commit_snapshot_id"})
+_CHANGELOG = "changes"
 # A plan that is an RDD of the program, and nothing else.
 _ROWS_OF_PROGRAM = "scan_existing_rdd"
 # The command whose plan has a path as it was given.
@@ -197,6 +200,9 @@ class Evidence:
         self.unnamed_files = unnamed_files(self.runs) if is_alone else []
         """An unread part for each run of the listener alone that reads files that no event names."""
         observed = observed_in(self.runs)
+        changelogs = {one.dataset: _above(one.dataset) for one in observed if _is_changelog(one)}
+        self._places = {**self._places, **changelogs}
+        self._feeds |= {table.whole for table in changelogs.values()}
         self._models = model_directories(observed)
         # What the listener names, and what the log's commands write, is a table unless another is above it.
         logged = (one.dataset for execution in state.executions.values() for one in execution.outputs)
@@ -251,10 +257,13 @@ class Evidence:
 
     def _without_feed(self, one: Observed) -> Observed:
         """Return a dataset without what change feeds add to tables: neither as its columns nor in its edges."""
-        one = keep_edges(one, lambda edge: edge[2] not in _OF_FEED or edge[1].whole not in self._feeds)
+        added = _OF_FEED | _OF_CHANGELOG
+        one = keep_edges(one, lambda edge: edge[2] not in added or edge[1].whole not in self._feeds)
         if one.dataset.whole not in self._feeds:
             return one
-        return structs.replace(one, schema=tuple(field for field in one.schema if field.name not in _OF_FEED))
+        tables = frozenset(link for link in one.symlinks if not link.name.endswith(f".{_CHANGELOG}"))
+        schema = tuple(field for field in one.schema if field.name not in added)
+        return structs.replace(one, symlinks=tables, schema=schema)
 
     def _add_executions(self, state: LineageState) -> None:
         own = {application_id for _, application_id in state.own_applications()}
@@ -381,6 +390,12 @@ def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName])
 
 def _above(name: DatasetName) -> DatasetName:
     return next(directories_above(name), name)
+
+
+def _is_changelog(one: Observed) -> bool:
+    """Whether a dataset is what the listener makes of the changelog of an Iceberg table (``db.t.changes``)."""
+    columns = {field.name for field in one.schema}
+    return columns >= _OF_CHANGELOG and one.dataset.name.endswith(f"/{_CHANGELOG}")
 
 
 def model_directories(observed: Iterable[Observed]) -> frozenset[DatasetName]:

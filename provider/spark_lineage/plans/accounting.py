@@ -36,6 +36,8 @@ _HIVE = re.compile(r"Scan hive (?P<table>\S+)")
 _JDBC_SCAN = "Scan JDBCRelation"
 _JDBC = re.compile(rf"{_JDBC_SCAN}\((?P<table>.*)\) \[numPartitions=\d+\]", re.DOTALL)
 _V2_SCAN = re.compile(r"BatchScan (?P<table>.+)", re.DOTALL)
+# The changelog of an Iceberg table, whose scan is called after a table that is none.
+_CHANGELOG = re.compile(r"BatchScan .+\.changes\[.*\] (?P<table>\S+) \[fromSnapshotId=.*", re.DOTALL)
 # A v2 scan whose source has Spark read as before (``V1ScanWrapper``).
 _WRAPPED = re.compile(r"Scan .+ from v2 scan (?P<table>.+)", re.DOTALL)
 _MOST_LETTERS = 100
@@ -117,6 +119,8 @@ def _without_location(node: PlanInfo, name: str) -> PlanPart | None:
         return PlanPart(name, "input", tuple(files["paths"].split(",")))
     scans = (_HIVE, _JDBC, _V2_SCAN, _WRAPPED)
     table = next((match["table"] for each in scans if (match := each.fullmatch(name))), "")
+    if changelog := _CHANGELOG.fullmatch(node.described):
+        table = changelog["table"]
     name = f"{_JDBC_SCAN}({table})" if name.startswith(_JDBC_SCAN) and table else name
     # Some relations print all of their options.
     name = name if len(name) <= _MOST_LETTERS else f"{name[:_MOST_LETTERS]}…"

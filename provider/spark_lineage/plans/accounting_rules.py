@@ -96,6 +96,7 @@ COMMANDS: Mapping[str, str] = {
             DeclareCursor DropTempViewCommand DropVariable FetchCursor MultiResult OpenCursor ResetCommand
             SetCatalogAndNamespace SetCatalogCommand SetCommand SetNamespaceCommand SetPathCommand SetVariable""",
         ),
+        ("it makes a view of the session, of the changes of a table", "CreateChangelogViewProcedure"),
         (
             "it keeps or forgets a copy in memory",
             """CacheTable CacheTableAsSelect ClearCacheCommand RefreshFunctionCommand RefreshResource RefreshTable

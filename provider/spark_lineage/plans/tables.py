@@ -66,6 +66,8 @@ _PATH = re.compile(r"/|[A-Za-z][\w+.-]*:/")
 _LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
 # The change feed of a Delta table names the table's log, and no location of its own.
 _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\S+?)/_delta_log\b", re.DOTALL)
+# The changelog of an Iceberg table (SparkChangelogScan): the scan is called after a table ``changes`` inside of it.
+_CHANGELOG = re.compile(r"(?P<table>\S+) \[fromSnapshotId=\w+, toSnapshotId=\w+, filters=")
 # A table, where the files are, LOCAL, OVERWRITE, and a partition.
 _LOADED = re.compile(
     rf"LoadDataCommand {IDENTIFIER.pattern}, (?P<location>.*), (?:true|false), (?:true|false)(?:, Map|\Z)", re.DOTALL
@@ -309,7 +311,7 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C90
     if is_logical:
         table = next(filter(IDENTIFIER.fullmatch, node.arguments), "")
     else:
-        table = hive["table"] if hive else v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
+        table = hive["table"] if hive else _v2_table(node)
     if table:
         # A table of files may be external.
         found = tables.named(table, is_own=not (hive or is_logical))
@@ -336,6 +338,15 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C90
     return (Observed(name, schema=schema),)
 
 
+def _v2_table(node: Node) -> str:
+    """Return the table that a scan of a v2 source reads, empty where it names none."""
+    v2_scan = _V2_SCAN.fullmatch(node.name)
+    changelog = _CHANGELOG.search(node.description) if v2_scan else None
+    if changelog:
+        return changelog["table"]
+    return v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
+
+
 def _partitions(node: Node, paths: Sequence[str], table: str, tables: Tables) -> tuple[Observed, ...]:
     """Return the partitions of a table that a scan reads, which names their directories, or its filters them."""
     _, is_all = _paths(node.fields["Location"])
@@ -355,9 +366,12 @@ def _hidden(node: Node) -> Observed:
 
 
 def change_feeds(plan: Plan, tables: Tables) -> frozenset[DatasetName]:
-    """Return Delta's tables whose change feed a plan reads."""
-    texts = (f"{node.name} {node.fields.get('Arguments', '')}" for node in plan.walk() if not node.children)
-    return frozenset(tables.at(feed["location"]).dataset for text in texts if (feed := _CHANGE_FEED.search(text)))
+    """Return the tables of which a plan reads the changes: Delta's change feed, Iceberg's changelog."""
+    leaves = [node for node in plan.walk() if not node.children]
+    texts = (f"{node.name} {node.fields.get('Arguments', '')}" for node in leaves)
+    feeds = frozenset(tables.at(feed["location"]).dataset for text in texts if (feed := _CHANGE_FEED.search(text)))
+    changelogs = (scanned(node, tables) for node in leaves if _CHANGELOG.search(node.description))
+    return feeds.union(one.dataset for found in changelogs for one in found)
 
 
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
