@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.lineage import Symlink, TaskLineage
+from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName
 
 
 def changes(lineage: TaskLineage) -> list[tuple[str, str, str]]:
@@ -61,3 +63,15 @@ def test_table_of_a_database_is_dropped_once(program: Any, make_dataset: Any) ->
     create(program, make_dataset("/wh/db.db/t", table="db.t", lifecycle="CREATE", rows=1), "db.t")
     program.log(statement=CatalogStatement("DROP", "DATABASE", "spark_catalog.db", is_cascading=True))
     assert changes(program.lineage())[1:] == [("DROP", "db.t", "/wh/db.db/t"), ("DROP", "db", "db")]
+
+
+def test_table_that_a_command_made_and_a_stream_filled_by_its_place_was_not_there(program: Any) -> None:
+    source, sink, copy = (DatasetName("file", path) for path in ("/src", "/wh/sink", "/copy"))
+    made = CatalogStatement("CREATE", "TABLE", "spark_catalog.default.sink")
+    table = Observed(sink, symlinks=frozenset({Symlink("file:/wh", "default.sink", "TABLE")}))
+    program.log(command="CreateDataSourceTableCommand", statement=made)
+    program.log(has_jobs=True, inputs=(Observed(source),), outputs=(Observed(sink),))
+    program.log(command="InsertIntoHadoopFsRelationCommand", has_jobs=True, inputs=(table,), outputs=(Observed(copy),))
+    lineage = program.lineage()
+    assert [one.dataset for one in lineage.inputs] == [source]
+    assert {one.dataset: one.fed_by for one in lineage.outputs} == {sink: (source,), copy: (source,)}

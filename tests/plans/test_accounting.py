@@ -233,6 +233,11 @@ def after_query(description: str = "collect at job.py:7", plan: Any = None) -> A
     return accounts
 
 
+def test_lines_that_a_view_over_files_reads_for_its_schema_are_not_left() -> None:
+    around = opened(node("Execute CreateTempViewUsing"))
+    assert left(opened(scan("file:/lake/orders.csv"), around=around, execution=2, root=1)) == []
+
+
 class TestRowsOfDriver:
     def test_relation_that_spark_leaves_out_of_a_write_is_left(self) -> None:
         assert left(opened(node(INSERT, EMPTIED)), (), (OUT,)) == [OF_NO_ROW]

@@ -92,6 +92,8 @@ class Timeline:
                 entities.append(whole)
                 continue
             entity = self._bindings.find(read)
+            # A stream writes to the place of a table that a command has made, and this read names both.
+            entity.is_made = entity.is_made or (entity.is_written and self.journal.has_made(read))
             is_noise = is_schema_reading(content, read)
             entity.is_read_declared |= content.is_declared
             entity.is_read_logged |= read.dataset.whole in logged

@@ -66,6 +66,7 @@ MAINTENANCE: Mapping[str, str] = _rules(
         RewriteDataFilesProcedure RewriteManifestsProcedure RewritePositionDeleteFilesProcedure
         RemoveOrphanFilesProcedure ExpireSnapshotProcedure ExpireSnapshotsProcedure""",
     ),
+    ("it reads lines of files to learn their schema, and no row", "CreateTempViewUsing"),
     (
         "it shows the log of a table",
         """DescribeDeltaDetailCommand DescribeDeltaHistoryCommand ShowDeltaPartitionsCommand
@@ -92,9 +93,9 @@ COMMANDS: Mapping[str, str] = {
         ),
         (
             "it sets something of the session",
-            """AddArchivesCommand AddFilesCommand AddJarsCommand CloseCursor CreateTempViewUsing CreateVariable
-            DeclareCursor DropTempViewCommand DropVariable FetchCursor MultiResult OpenCursor ResetCommand
-            SetCatalogAndNamespace SetCatalogCommand SetCommand SetNamespaceCommand SetPathCommand SetVariable""",
+            """AddArchivesCommand AddFilesCommand AddJarsCommand CloseCursor CreateVariable DeclareCursor
+            DropTempViewCommand DropVariable FetchCursor MultiResult OpenCursor ResetCommand SetCatalogAndNamespace
+            SetCatalogCommand SetCommand SetNamespaceCommand SetPathCommand SetVariable""",
         ),
         ("it makes a view of the session, of the changes of a table", "CreateChangelogViewProcedure"),
         (

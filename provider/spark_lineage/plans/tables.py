@@ -68,6 +68,8 @@ _LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
 _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\S+?)/_delta_log\b", re.DOTALL)
 # The changelog of an Iceberg table (SparkChangelogScan): the scan is called after a table ``changes`` inside of it.
 _CHANGELOG = re.compile(r"(?P<table>\S+) \[fromSnapshotId=\w+, toSnapshotId=\w+, filters=")
+# The files of which a stream reads a feed (CDCReader.scanIndex).
+_FEED_FILES = re.compile(r"(?:CdcAddFileIndex|TahoeChangeFileIndex|TahoeRemoveFileIndex\w*)\b")
 # A table, where the files are, LOCAL, OVERWRITE, and a partition.
 _LOADED = re.compile(
     rf"LoadDataCommand {IDENTIFIER.pattern}, (?P<location>.*), (?:true|false), (?:true|false)(?:, Map|\Z)", re.DOTALL
@@ -370,8 +372,13 @@ def change_feeds(plan: Plan, tables: Tables) -> frozenset[DatasetName]:
     leaves = [node for node in plan.walk() if not node.children]
     texts = (f"{node.name} {node.fields.get('Arguments', '')}" for node in leaves)
     feeds = frozenset(tables.at(feed["location"]).dataset for text in texts if (feed := _CHANGE_FEED.search(text)))
-    changelogs = (scanned(node, tables) for node in leaves if _CHANGELOG.search(node.description))
-    return feeds.union(one.dataset for found in changelogs for one in found)
+    return feeds.union(one.dataset.whole for node in leaves if _is_of_changes(node) for one in scanned(node, tables))
+
+
+def _is_of_changes(leaf: Node) -> bool:
+    """Whether a scan reads the changelog of an Iceberg table, or in a stream the feed of a Delta table."""
+    is_of_feed = _FEED_FILES.match(leaf.fields.get("Location", "")) is not None
+    return is_of_feed or _CHANGELOG.search(leaf.description) is not None
 
 
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
