@@ -229,7 +229,7 @@ def after_query(description: str = "collect at job.py:7", plan: Any = None) -> A
     """Return the accounts after a query of a dataset, which a method of this description runs."""
     accounts = Accounts()
     if opened(plan or scan("file:/lake/orders.csv"), accounts, description=description).is_collecting:
-        accounts.collected()
+        accounts.has_collected = True
     return accounts
 
 
@@ -262,9 +262,9 @@ class TestRowsOfDriver:
         assert left(opened(node(INSERT, rows), after_query()), (), (OUT,)) == [OF_PROGRAM]
         assert left(opened(node(INSERT, rows)), (), (OUT,)) == []
 
-    def test_rows_of_an_rdd_that_reads_are_not_left(self) -> None:
+    def test_rows_of_an_rdd_without_values_of_later_than_the_query_are_not_left(self) -> None:
         account = opened(node(INSERT, RDD), after_query())
-        assert account.remaining((), (OUT,), has_read_rdds=True) == ()
+        assert account.remaining((), (OUT,), has_values=False) == ()
 
     def test_rows_of_a_write_that_failed_are_not_left(self) -> None:
         assert opened(node(INSERT, LOCAL), after_query()).remaining((), (OUT,), is_failed=True) == ()

@@ -42,6 +42,12 @@ def test_right_event_counts_nothing() -> None:
     assert len(counted) <= MOST_RIGHT_COUNTED * len(right), counted
 
 
+@pytest.mark.parametrize("evidence", truth_counts.EVIDENCE)
+@pytest.mark.parametrize("job", ["delta_history_saved", "static_rows_before_count"])
+def test_rows_that_no_query_has_given_count_nothing(job: str, evidence: str) -> None:
+    assert [event.counts for event in events(evidence) if event.job == job] == [()]
+
+
 def test_exceptions_are_still_needed() -> None:
     silent = {event.job for evidence in truth_counts.EVIDENCE for event in events(evidence) if event.is_silent}
     assert silent >= EXCEPTIONS

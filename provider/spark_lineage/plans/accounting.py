@@ -58,7 +58,10 @@ PUSHED_AGGREGATES = PlanPart(f"{LOCAL_ROWS} of aggregates", "input")
 # What Spark reads in place of relations that can give no row (``PropagateEmptyRelation``): their columns are left.
 _EMPTIED = re.compile(rf"{LOCAL_ROWS} <empty>, \[.+\]", re.DOTALL)
 # Methods that give the rows of a query, or their number, to the program; a script in SQL is one as well.
-_COLLECTING = re.compile(r"(?:collect\w*|count|first|head|isEmpty|sql|tail|take\w*|toLocalIterator\w*|toPandas\w*) at ")
+_COLLECTING = re.compile(
+    r"(?:approxQuantile|collect\w*|corr|count|cov|crosstab|first|freqItems|head|isEmpty|sql|tail|take\w*|toLocalIterator\w*"
+    r"|toPandas\w*) at "
+)
 _SETTING = "SetVariable"
 # Executions by which Delta reads and writes its own log inside of a command.
 _OF_DELTA = re.compile(r"Delta: |\$anonfun\$|toDataset\$")
@@ -166,7 +169,8 @@ class Accounts:
     def __init__(self) -> None:
         self._in_memory: set[frozenset[str]] = set()
         self._answers: dict[int, set[str]] = {}
-        self._has_collected = False
+        self.has_collected = False
+        """Whether a query of a dataset has given rows to the program, which may write what it makes of them."""
 
     def open(self, event: ExecutionStart, around: Account | None, *, is_batch: bool) -> Account:
         """Return the account of an execution that starts.
@@ -180,7 +184,7 @@ class Accounts:
             account.is_blank = not event.sparkPlanInfo.nodeName
             account.add(event.sparkPlanInfo)
         if not (is_batch or _OF_DELTA.match(event.description)):
-            account.begin(is_after_query=self._has_collected)
+            account.begin(is_after_query=self.has_collected)
         is_query = around is None and account.command in {"", _SETTING} and not account.is_writing
         account.is_collecting = is_query and _COLLECTING.match(event.description) is not None
         root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
@@ -188,10 +192,6 @@ class Accounts:
             self._answers.setdefault(root_id, set()).add(account.answering)
         account.answer(self._answers.pop(event.executionId, ()))
         return account
-
-    def collected(self) -> None:
-        """Note that a query of a dataset has given rows to the program, which may write what it makes of them."""
-        self._has_collected = True
 
 
 class Account:
@@ -277,18 +277,18 @@ class Account:
         sink: str = "",
         *,
         is_failed: bool | None = None,
-        has_read_rdds: bool = False,
+        has_values: bool = True,
     ) -> tuple[PlanPart, ...]:
         """Return the parts that neither a rule ignores nor the reader of the plan names, sorted.
 
         :param sink: the description of the sink of the query that it is a batch of
-        :param has_read_rdds: whether RDDs of the program read a dataset for it; else they hold values of the program
+        :param has_values: whether an RDD of the program, if there is one, may hold what a query has given before
         """
         if self.is_kept:
             return ()
         parts = list(self._parts)
         if self.is_writing and not is_failed:
-            parts += self._of_driver(has_values=self._has_values or (self._has_rdd and not has_read_rdds))
+            parts += self._of_driver(has_values=self._has_values or (self._has_rdd and has_values))
         if self.is_blank and is_failed is False:
             parts.append(PlanPart("a plan without nodes", "nothing"))
         has_write = any(part.needs == "output" for part in parts)

@@ -23,7 +23,8 @@ def _rules(*groups: tuple[str, str]) -> Mapping[str, str]:
 
 
 LEAVES: Mapping[str, str] = _rules(
-    ("its rows are in the plan", "LocalTableScan OneRowRelation EmptyRelation ResolvedNamespace"),
+    ("its rows are in the plan", "LocalTableScan OneRowRelation EmptyRelation"),
+    ("the command above it shows or changes what it names", "ResolvedNamespace ResolvedTable"),
     ("Spark counts its rows out", "Range"),
     ("another node of the plan has what it repeats", "ReusedExchange ReusedSubquery UnionLoopRef"),
     ("the command that it gives the rows of is an execution itself", "CommandResult"),

@@ -249,6 +249,7 @@ class EventLogReader:
         self._tables = Tables()
         self._accounts = Accounts()
         self._rdds = RddRows(self._tables)
+        self._collected_at = -1
         self._open: dict[int, Running] = {}
         self._ended: dict[str, list[Running]] = {}
         self._progress: dict[str, events.Progress] = {}
@@ -515,8 +516,9 @@ class EventLogReader:
         partitioned_by = (each.command.partitioned_by for each in (content, *inside))
         statement, outputs = made(content, outputs, self._touched, running.states)
         self._touched.update(one.dataset for one in (*inputs, *outputs))
-        if running.account.is_collecting and inputs and not known.is_failed:
-            self._accounts.collected()
+        if running.account.is_collecting and inputs and not (known.is_failed or self._accounts.has_collected):
+            self._accounts.has_collected = True
+            self._collected_at = self._rdds.newest
         self._written.update(one.dataset.whole for one in outputs)
         return structs.replace(
             known,
@@ -534,7 +536,7 @@ class EventLogReader:
             unread=(*unread, *running.rows.parts, *unread_columns(content, outputs), *content.moves(self._written)),
             has_rdds=content.rows.is_of_dataset,
             unnamed=running.account.remaining(
-                inputs, outputs, sink, is_failed=known.is_failed, has_read_rdds=running.rows.is_of_dataset
+                inputs, outputs, sink, is_failed=known.is_failed, has_values=running.newest_values > self._collected_at
             ),
             statement=statement,
             queries=queries_among(inputs),

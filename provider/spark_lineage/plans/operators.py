@@ -200,7 +200,7 @@ _WITHOUT_ORDER = _names("""
 _LEAVES = _names("""
     BatchScan ContinuousScan EmptyRelation FileScan HiveTableRelation InMemoryRelation LocalRelation LocalTableScan
     LogicalRDD LogicalRelation MicroBatchScan OneRowRelation Range RealTimeStreamScan RelationV2 ReusedExchange
-    ReusedSubquery ResolvedNamespace Scan StreamingRelation UnionLoopRef
+    ReusedSubquery ResolvedNamespace ResolvedTable Scan StreamingRelation UnionLoopRef
 """)
 
 

@@ -94,6 +94,8 @@ class RddRows:
         self._tables = tables
         self._known: dict[int, Rows] = {}
         self._counted: set[tuple[int, str]] = set()
+        self.newest = -1
+        """The last RDD that a job has run, by its id: all with smaller ones were there before that job."""
 
     def of_job(self, job: JobStart) -> Rows:
         """Return where the rows of a job come from that no execution runs, an RDD without a name in one job alone.
@@ -136,6 +138,7 @@ class RddRows:
     def _learn(self, job: JobStart, scans: Scans, own: frozenset[int]) -> dict[int, Rdd]:
         """Note where the rows of each RDD of a job come from; ``own`` are RDDs of the plan that has the scans."""
         rdds = {rdd.id: rdd for stage in job.stages for rdd in stage.rdds}
+        self.newest = max((self.newest, *rdds))
         # An RDD is made after those that it is made from.
         for identity in sorted(rdds):
             known = self._known.get(identity)
@@ -187,6 +190,11 @@ class RddRows:
             table = self._tables.named(match["table"], is_own=False)
             return (table,) if table is not None else ()
         return scanned(Node(0, name), self._tables)
+
+
+def newest_values(job: JobStart) -> int:
+    """Return the id of the last RDD of a job that holds values of the program, -1 without one."""
+    return max((rdd.id for stage in job.stages for rdd in stage.rdds if _is_of_values(rdd)), default=-1)
 
 
 def _regions(rdds: Mapping[int, Rdd]) -> tuple[frozenset[int], frozenset[int]]:

@@ -16,7 +16,7 @@ from spark_lineage.plans.accounting import Account
 from spark_lineage.plans.commands import CLONE
 from spark_lineage.plans.content import PlanContent
 from spark_lineage.plans.event_log_lines import JobStart
-from spark_lineage.plans.rdds import NO_ROWS, RddRows, Rows
+from spark_lineage.plans.rdds import NO_ROWS, RddRows, Rows, newest_values
 from spark_lineage.plans.tables import path_name
 
 _ONE_PATH = re.compile(r"\w+\(1 paths\)\[(?P<path>.*)\]", re.DOTALL)
@@ -44,6 +44,8 @@ class Running:
     scans: dict[int, tuple[str, str]] = field(default_factory=dict)
     """Which number of ``found`` an accumulator holds, by the location of a scan."""
     found: dict[str, dict[str, int]] = field(default_factory=dict)
+    newest_values: int = -1
+    """The id of the last RDD that its jobs have run and that holds values of the program."""
 
     def measure(self, accumulators: Iterable[tuple[int, int]]) -> None:
         """Note what the driver counted of files that were read and written."""
@@ -74,6 +76,7 @@ class Running:
         :param root: the execution that this one is part of
         """
         plan = self.printed
+        self.newest_values = max(self.newest_values, newest_values(job))
         if not job.is_of_stream:
             self.rows |= rdds.of_execution(job, plan.scans, has_rows_of_program=plan.has_rows_of_program)
             return
