@@ -222,6 +222,9 @@ LOCAL = node("LocalTableScan", text="LocalTableScan [id#1]")
 EMPTIED = node("LocalTableScan", text="LocalTableScan <empty>, [id#1]")
 RDD = node("Scan ExistingRDD", text="Scan ExistingRDD[id#1]")
 OF_PROGRAM = "rows of the program: what they are made of"
+CONNECT = (
+    'Spark Connect - session_id: "1"\nplan {{\n  root {{\n    common {{\n      plan_id: 2\n    }}\n    {} {{\n    ...'
+)
 OF_NO_ROW = "LocalTableScan without rows: what it stands for"
 
 
@@ -269,7 +272,13 @@ class TestRowsOfDriver:
     def test_rows_of_a_write_that_failed_are_not_left(self) -> None:
         assert opened(node(INSERT, LOCAL), after_query()).remaining((), (OUT,), is_failed=True) == ()
 
-    @pytest.mark.parametrize("description", ["showString at job.py:7", "csv at job.py:7"])
+    def test_rows_that_are_written_after_a_query_of_a_remote_client_are_left(self) -> None:
+        accounts = after_query(CONNECT.format("aggregate"))
+        assert left(opened(node(INSERT, LOCAL), accounts), (), (OUT,)) == [OF_PROGRAM]
+
+    @pytest.mark.parametrize(
+        "description", ["showString at job.py:7", "csv at job.py:7", CONNECT.format("show_string")]
+    )
     def test_rows_that_are_written_after_other_reads_are_not_left(self, description: str) -> None:
         assert left(opened(node(INSERT, LOCAL), after_query(description)), (), (OUT,)) == []
 

@@ -61,6 +61,9 @@ _EMPTIED = re.compile(rf"{LOCAL_ROWS} <empty>, \[.+\]", re.DOTALL)
 _COLLECTING = re.compile(
     r"(?:approxQuantile|collect\w*|corr|count|cov|crosstab|first|freqItems|head|isEmpty|sql|tail|take\w*|toLocalIterator\w*"
     r"|toPandas\w*) at "
+    # A client that is remote gets the rows of each query, or prints them.
+    r"|Spark Connect - (?!.*\bshow_string \{).*\broot \{",
+    re.DOTALL,
 )
 _SETTING = "SetVariable"
 # Executions by which Delta reads and writes its own log inside of a command.
