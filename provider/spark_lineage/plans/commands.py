@@ -69,7 +69,10 @@ _HIVE_PATH = re.compile(r"HiveTempPath\((?P<location>[^)]+)\)")
 _HIVE_TEMP_PATH = "HiveTempPath"
 HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
 _OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>.*?)(?=, [\w.]+=|\](?:, |\Z)|\Z)", re.DOTALL)
-_ICEBERG = re.compile(r"Iceberg(?:Batch)?Write\(table=(?P<table>[^,)]+)")
+_ICEBERG = re.compile(r"Iceberg(?:Batch|Streaming)?Write\(table=(?P<table>[^,)]+)")
+# Of the writes of streams, only those to Iceberg name their table.
+_ICEBERG_STREAM = "IcebergStreamingWrite("
+_STREAM_WRITE = "WriteToDataSourceV2"
 _V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)")
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+\.\S+)")
 _ROW_PLACE = f"{hidden('_pos')}#"
@@ -128,7 +131,8 @@ def command_node(plan: Plan) -> Node | None:
     node = unwrapped(plan.root)
     name = _class_name(node)
     is_command = node.name.startswith(_EXECUTE) or _V2_WRITES.fullmatch(name) or _V2_CHANGES.fullmatch(name)
-    return node if is_command else None
+    is_of_stream = name == _STREAM_WRITE and _ICEBERG_STREAM in node.fields.get("Arguments", "")
+    return node if is_command or is_of_stream else None
 
 
 def unwrapped(node: Node) -> Node:
@@ -188,7 +192,8 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         or (is_dynamic and _DELTA_SOURCE in text)
         or (name == HUDI_INSERT and (is_dynamic or bool(HUDI_STATIC.search(text))))
     )
-    find = _TARGETS.get(name, _v2_target if _V2_WRITES.fullmatch(name) else None)
+    is_v2 = name == _STREAM_WRITE or _V2_WRITES.fullmatch(name)
+    find = _TARGETS.get(name, _v2_target if is_v2 else None)
     return Command(
         name,
         mode,

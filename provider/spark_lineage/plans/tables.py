@@ -70,6 +70,8 @@ _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\
 _CHANGELOG = re.compile(r"(?P<table>\S+) \[fromSnapshotId=\w+, toSnapshotId=\w+, filters=")
 # The files of which a stream reads a feed (CDCReader.scanIndex).
 _FEED_FILES = re.compile(r"(?:CdcAddFileIndex|TahoeChangeFileIndex|TahoeRemoveFileIndex\w*)\b")
+# A table of Iceberg of which a stream reads what is new (SparkBatchQueryScan.description).
+_ICEBERG_STREAM = re.compile(r"(?P<table>\S+\.\S+) \(branch=\w+\) \[filters=")
 # A table, where the files are, LOCAL, OVERWRITE, and a partition.
 _LOADED = re.compile(
     rf"LoadDataCommand {IDENTIFIER.pattern}, (?P<location>.*), (?:true|false), (?:true|false)(?:, Map|\Z)", re.DOTALL
@@ -342,6 +344,9 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C90
 
 def _v2_table(node: Node) -> str:
     """Return the table that a scan of a v2 source reads, empty where it names none."""
+    if node.name.startswith("MicroBatchScan"):
+        stream = _ICEBERG_STREAM.match(node.description.strip())
+        return stream["table"] if stream else ""
     v2_scan = _V2_SCAN.fullmatch(node.name)
     changelog = _CHANGELOG.search(node.description) if v2_scan else None
     if changelog:
