@@ -200,3 +200,26 @@ Input [2]: [id#1, _change_type#2]
     content = read_plan(plan, tables(), UNTRACED, {})
     assert [one.dataset for one in content.inputs] == [DatasetName("s3://bucket", "ice/db/t")]
     assert content.feeds == {DatasetName("s3://bucket", "ice/db/t")}
+
+
+def test_micro_batch_of_iceberg_reads_and_writes_the_tables_that_it_names() -> None:
+    plan = """== Physical Plan ==
+WriteToDataSourceV2 (2)
++- MicroBatchScan (1)
+
+
+(1) MicroBatchScan
+Output [1]: [id#1]
+ice.db.t (branch=null) [filters=, groupedBy=]
+
+(2) WriteToDataSourceV2
+Input [1]: [id#1]
+Arguments: MicroBatchWrite[epoch: 0, writer: IcebergStreamingWrite(table=ice.db.copy, format=PARQUET)], Lambda@1f
+"""
+    content = read_plan(plan, tables(), UNTRACED, {})
+    read, written = (DatasetName("s3://bucket", f"ice/db/{name}") for name in ("t", "copy"))
+    assert [one.dataset for one in content.inputs] == [read]
+    (output,) = content.outputs
+    assert (output.dataset, {edge[:3] for edge in output.edges}) == (written, {("id", read, "id")})
+    others = read_plan(plan.replace("IcebergStreamingWrite(table=ice.db.copy", "Other("), tables(), UNTRACED, {})
+    assert others.outputs == ()
