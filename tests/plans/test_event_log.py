@@ -491,6 +491,13 @@ class TestCut:
         update, counts = self.of_plan(CUT_UPDATE.replace(", ... 9 more fields", ""))
         assert (counts.set_aside, len(update.outputs[0].schema)) == ({}, 25)
 
+    @pytest.mark.parametrize("table", ["`default`.`wide`", "`c`.`default`.`wide`, o.a.hive.LazySimpleSerDe"])
+    def test_update_of_a_table_of_a_metastore_names_its_columns(self, table) -> None:
+        update, _ = self.of_plan(
+            CUT_UPDATE.replace(", ... 9 more fields", "").replace("wide], [", f"wide], {table}, [")
+        )
+        assert (len(update.outputs[0].schema), update.unread) == (25, ())
+
     @pytest.mark.parametrize(
         ("columns", "names", "unread"),
         [

@@ -19,6 +19,7 @@ from spark_lineage.plans.names import ATTRIBUTE_NAME, NAME, UNKNOWN, Attribute, 
 from spark_lineage.plans.plan import Plan
 from spark_lineage.plans.predicates import UnreadableError, V2Expressions
 from spark_lineage.plans.scope import NOTHING, UNTRACED, Column, Scope, Sources, Traced
+from spark_lineage.plans.tables import IDENTIFIER
 
 HUDI_INSERT, HUDI_UPDATE, HUDI_DELETE, HUDI_MERGE = (
     "InsertIntoHoodieTableCommand",
@@ -38,6 +39,8 @@ _ACTIONS = "actions: ["
 _SET = re.compile(r"`((?:[^`]|``)+)` = ")
 _SCHEMA, _EVOLVING = ", StructType(", ", true"
 _FILTER = Transformation("INDIRECT", "FILTER")
+# Where the target of an UPDATE ends, Delta[version=1, file:/data/t], behind which a metastore's table has its name.
+_TARGET = re.compile(rf"\], (?:{IDENTIFIER.pattern}, (?:[\w.$]+, )?)?\[")
 
 HUDI_RELATION = re.compile(r"Relation (?P<table>[^\s\[]+)\[(?P<columns>[^\]]*)\]")
 HUDI_STATIC = re.compile(r"[\[ ](?P<column>[^=\[\], ]+)=Some\(")
@@ -49,8 +52,9 @@ _HUDI_CONDITION = re.compile(r"\b(?:delete|update|insert)action\(Some\(")
 def _update(plan: Plan, target: DatasetName) -> Traced:
     """``target, [new values in the order of the columns], condition``."""
     scope = _table_scope(plan, target)
-    # The target in front has brackets too, behind its name: Delta[version=1, file:/data/t].
-    _, _, text = plan.arguments_of("UpdateCommand").partition("], [")
+    given = plan.arguments_of("UpdateCommand")
+    behind = _TARGET.search(given)
+    text = given[behind.end() :] if behind else ""
     whole = arguments(f"[{text}")[0]
     if len(elements(whole)) == len(scope.output):
         ends = [len(whole) - 2]
