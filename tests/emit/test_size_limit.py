@@ -12,7 +12,14 @@ from msgspec import structs
 from openlineage.client.serde import Serde
 
 from spark_lineage.emit.run_event import REDUCED_KEY, run_event, to_json, to_text
-from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, LADDER, cut, reduction_text
+from spark_lineage.emit.size_limit import (
+    AIRFLOW_BYTES,
+    DEFAULT_LIMIT_BYTES,
+    LADDER,
+    cut,
+    merged_event,
+    reduction_text,
+)
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import (
@@ -21,6 +28,7 @@ from spark_lineage.merge.lineage import (
     ColumnLineage,
     DatasetLineage,
     InputField,
+    ParentRun,
     SchemaField,
     Statistics,
     Storage,
@@ -544,3 +552,8 @@ def test_ladder_details_are_in_the_schema_of_the_facet() -> None:
     path = Path(__file__).parents[2] / "docs" / "facets" / "1-0-0" / "ReducedRunFacet.json"
     schema = json.loads(path.read_text())
     assert schema["$defs"]["LeftOut"]["properties"]["detail"]["enum"] == [rung.detail for rung in LADDER]
+
+
+def test_merged_event_with_run_id_that_is_no_uuid_raises() -> None:
+    with pytest.raises(ValueError, match="badly formed"):
+        merged_event(TaskLineage(state="COMPLETE"), ParentRun("run-1", "airflow", "dag.task"), DEFAULT_LIMIT_BYTES)

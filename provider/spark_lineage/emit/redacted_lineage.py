@@ -54,7 +54,7 @@ def _redacted(value: Any, secrets: object) -> Any:
         redacted = tuple([_redacted(each, secrets) for each in value])
         is_same = all(new is old for new, old in zip(redacted, value, strict=True))
         return value if is_same else redacted
-    if isinstance(value, DatasetName | Transformation):
+    if isinstance(value, DatasetName | Transformation | SchemaField):
         return _repeated(value, secrets)
     return _struct(value, secrets) if isinstance(value, Struct) else value
 
@@ -73,5 +73,5 @@ def _struct(value: Struct, secrets: object) -> Struct:
     return structs.replace(value, **changes) if changes else value
 
 
-# Column lineage names the same few datasets and transformations over and over.
+# Lineage names the same few datasets, columns and transformations over and over.
 _repeated = lru_cache(maxsize=8192)(_struct)

@@ -19,7 +19,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
+import attr
 import msgspec
 
 from spark_lineage.emit.run_event import (
@@ -144,7 +146,10 @@ def merged_event(lineage: TaskLineage, task: ParentRun, limit_bytes: int) -> Mer
     :raises ValueError: where the run id is no UUID
     :raises RecursionError: where a schema is nested too deeply
     """
-    event = run_event(lineage, None, job_namespace=task.job_namespace, job_name=task.job_name, run_id=task.run_id)
+    UUID(task.run_id)
+    # The client would parse the two URLs of each facet, which are constants.
+    with attr.validators.disabled():
+        event = run_event(lineage, None, job_namespace=task.job_namespace, job_name=task.job_name, run_id=task.run_id)
     content = to_json(event)
     document = msgspec.json.decode(content)
     # `Serde.to_json` makes at most three times the bytes, and a space for each separator.
