@@ -13,6 +13,7 @@ measurement, and their time is that from the start of Python to the end of the J
   have two, and use both (only on Linux)
 - ``archive_again``: time of a second run that finds nothing new, divided by that of the first
 - ``# few``: an archive of a few events on as many days, whose time is the start-up
+- ``…_cpu``: the same of CPU time, with that of Spark's Python workers, which the operating system charges to no parent
 - ``…_mb``: the most memory that a part of the job had at any moment, in MiB; no ratio. On ``local-cluster``, where
   executors are processes of their own, of 1 GB each
 - ``shuffle_bytes``: bytes that executors gave each other, for each event of the archive; no ratio
@@ -103,7 +104,9 @@ class Laboratory:
                 subprocess.run, command, env=self.env, cwd=self.folder, stdout=stream, stderr=stream, check=True
             )
             try:
-                taken = timed(_run_to_its_end, run)
+                with Workers() as workers:
+                    taken = timed(_run_to_its_end, run)
+                taken = {**taken, "cpu": taken["cpu"] + workers.seconds}
             except subprocess.CalledProcessError as error:
                 tail = "\n".join(log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
                 raise SystemExit(f"{tail}\n{name}: {error}: {log}") from error
@@ -133,16 +136,12 @@ def laboratory(directory: Path | None) -> Iterator[Laboratory]:
         yield Laboratory(directory.resolve(), env)
 
 
-class Peaks:
-    """Samples the memory of all processes that this one starts: the most of each part of a Spark application.
-
-    Of a page that several processes share each counts its part, as the workers of PySpark are forks.
-    """
+class Sampler:
+    """Calls ``sample`` again and again, in a thread of its own."""
 
     def __init__(self) -> None:
-        self.peaks: dict[str, float] = defaultdict(float)
         self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._sample)
+        self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -152,14 +151,53 @@ class Peaks:
         self._is_over.set()
         self._thread.join()
 
-    def _sample(self) -> None:
-        this = psutil.Process()
+    def sample(self) -> None:
+        """Look at the processes that this one has started."""
+        raise NotImplementedError
+
+    def _run(self) -> None:
         while not self._is_over.wait(SAMPLE_SECONDS):
-            now: dict[str, float] = defaultdict(float)
-            for process in this.children():
-                self._add(process, "driver", now)
-            for part, size in now.items():
-                self.peaks[part] = max(self.peaks[part], size)
+            self.sample()
+
+
+class Workers(Sampler):
+    """Samples the CPU time of PySpark's workers: their daemon ignores their ends, so no parent is charged for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seconds: dict[int, float] = {}
+
+    @property
+    def seconds(self) -> float:
+        """The CPU time of all workers, but for what each took after its last sample."""
+        return sum(self._seconds.values())
+
+    def sample(self) -> None:
+        """Note what each worker has taken so far."""
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                parent = process.parent()
+                if parent is not None and all("pyspark.daemon" in each.cmdline() for each in (process, parent)):
+                    self._seconds[process.pid] = sum(process.cpu_times()[:2])
+
+
+class Peaks(Sampler):
+    """Samples the memory of all processes that this one starts: the most of each part of a Spark application.
+
+    Of a page that several processes share each counts its part, as the workers of PySpark are forks.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.peaks: dict[str, float] = defaultdict(float)
+
+    def sample(self) -> None:
+        """Note what is more than before."""
+        now: dict[str, float] = defaultdict(float)
+        for process in psutil.Process().children():
+            self._add(process, "driver", now)
+        for part, size in now.items():
+            self.peaks[part] = max(self.peaks[part], size)
 
     def _add(self, process: psutil.Process, role: str, now: dict[str, float]) -> None:
         with contextlib.suppress(psutil.Error, OSError):
