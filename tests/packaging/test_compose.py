@@ -59,7 +59,8 @@ def test_image_of_compose_has_the_tested_airflow_and_what_the_wheel_is_built_fro
     assert {f"apache/airflow:{airflow}-python3.11", f"apache-airflow=={airflow}"} <= set(dockerfile.split())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
-    needed = {path.partition("/")[0] for path in wheel} | {project["project"]["readme"], "pyproject.toml"}
+    readme = project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["fragments"]
+    needed = {path.partition("/")[0] for path in wheel} | {one["path"] for one in readme} | {"pyproject.toml"}
     needed |= set(project["project"]["license-files"])
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert kept == needed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -15,6 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOTS = tuple(ROOT / name for name in ("provider", "operators", "listeners"))
+SOURCE = "https://github.com/spark-lineage/airflow-provider-spark-lineage/blob/"
+RAW = "https://raw.githubusercontent.com/spark-lineage/airflow-provider-spark-lineage/"
 EXTEND_PATH = '__path__ = __import__("pkgutil").extend_path(__path__, __name__)\n'
 
 # -S leaves out the .pth file of an editable install, so that only the wheel can answer for `spark_lineage`.
@@ -158,6 +161,18 @@ def test_metadata(distribution: Distribution) -> None:
         "sql",
     }
     assert not [line for line in distribution.requires or () if "openlineage-airflow" in line]
+
+
+def test_metadata_readme_links_lead_to_the_sources_of_the_release(distribution: Distribution) -> None:
+    metadata = distribution.metadata
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", metadata["Description"])
+    assert len(links) > 20
+    assert [url for _, url in links if not url.startswith("https://")] == []
+    own = [(mark, url) for mark, url in links if "spark-lineage/airflow-provider-spark-lineage" in url]
+    for mark, url in own:
+        source = (RAW if mark else SOURCE) + f"v{metadata['Version']}/"
+        assert url.startswith(source)
+        assert (ROOT / url.removeprefix(source).partition("#")[0]).exists()
 
 
 def test_sdist_builds_what_the_checkout_builds(sdist: Path, wheel: Path, tmp_path: Path) -> None:
