@@ -23,6 +23,7 @@ PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGEL
 EVENT = "tests/fixtures/events/a_414.ndjson"
 
 _LINK = re.compile(r"\]\((?![a-z]+:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+_BADGES = re.compile(r"^\[!\[.*\n\n", re.MULTILINE)
 _FENCE = re.compile(r"^```sh (?:run|connection)$", re.MULTILINE)
 _SCHEMA = re.compile(r"^Schema: \[\w+\]\((?P<path>1-0-0/\w+\.json)\)$", re.MULTILINE)
 # A role of Sphinx in a docstring.
@@ -34,6 +35,9 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages from the top of the repository; the changelog has what is not released yet."""
     for name, page in PAGES.items():
         content = (ROOT / name).read_text()
+        if name == "README.md":
+            # The way from a question to its page follows, one heading lower; badges come from another host.
+            content = _BADGES.sub("", content) + "\n#" + _LINK.sub(_from_top, (DOCS / name).read_text())
         if name == "CHANGELOG.md":
             content += _output("towncrier", "build", "--draft", "--version", "Unreleased")
         files.append(File.generated(config, page, content=content))
@@ -72,6 +76,11 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
         return text.replace("<svg ", f'<svg role="img" aria-label="{match["alt"]}" ', 1)
 
     return _DRAWING.sub(drawing, _ROLE.sub("", html))
+
+
+def _from_top(link: re.Match[str]) -> str:
+    """Return a link of a page in ``docs/`` as a page at the top of the repository has it."""
+    return f"](docs/{link['path']}{link['anchor'] or ''})"
 
 
 def _fields(path: str) -> str:

@@ -142,7 +142,7 @@ def test_pages_and_anchors_that_the_code_names_are_there() -> None:
         for match in NAMED.finditer(path.read_text())
     }
     pages = {page: ROOT / "docs" / page for page, _ in named}
-    assert len(pages) > 10
+    assert len(pages) >= 10
     assert not [page for page, path in pages.items() if not path.exists()]
     assert not [(page, anchor) for page, anchor in named if anchor and anchor not in _anchors(pages[page].read_text())]
 

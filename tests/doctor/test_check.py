@@ -48,8 +48,7 @@ def test_no_secret_is_told(setup: Any, capsys: pytest.CaptureFixture[str]) -> No
     assert "hunter2" not in capsys.readouterr().out
 
 
-def test_the_document_has_every_check_and_what_to_do(setup: Any) -> None:
+def test_the_document_has_what_to_do_for_every_check(setup: Any) -> None:
     document = Path(__file__).parents[2].joinpath("docs", "doctor.md").read_text()
     for check in checks_for(setup()):
-        assert f"\n| {check.name} | " in document, check.name
         assert f"\n| {check.name}: " in document, check.name
