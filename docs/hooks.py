@@ -23,7 +23,7 @@ PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGEL
 EVENT = "tests/fixtures/events/a_414.ndjson"
 
 _LINK = re.compile(r"\]\((?![a-z]+:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
-_BADGES = re.compile(r"^\[!\[.*\n\n", re.MULTILINE)
+_BADGES = re.compile(r"^(?:\[!\[.*\n)+\n", re.MULTILINE)
 _FENCE = re.compile(r"^```sh (?:run|connection)$", re.MULTILINE)
 _SCHEMA = re.compile(r"^Schema: \[\w+\]\((?P<path>1-0-0/\w+\.json)\)$", re.MULTILINE)
 # A role of Sphinx in a docstring.
@@ -84,12 +84,14 @@ def _from_top(link: re.Match[str]) -> str:
 
 
 def _fields(path: str) -> str:
-    """Return a table for each object of a facet's JSON Schema."""
+    """Return a table for each object of a facet's JSON Schema, and the schema's example."""
+    document = json.loads((DOCS / "facets" / path).read_text())
     tables = []
-    for name, schema in json.loads((DOCS / "facets" / path).read_text())["$defs"].items():
+    for name, schema in document["$defs"].items():
         rows = "\n".join(_rows(schema))
         tables.append(f"**{name}**: {schema['description']}\n\n| field | type | description |\n|---|---|---|\n{rows}\n")
-    return "\n".join(tables)
+    (example,) = document["examples"]
+    return "\n".join([*tables, f"```json\n{json.dumps(example, indent=2)}\n```\n"])
 
 
 def _rows(schema: Mapping[str, Any]) -> Iterator[str]:

@@ -238,9 +238,11 @@ def test_airflow_leaves_names_alone_and_looks_at_texts_again() -> None:
     assert (redacted.state, redacted.transitions, redacted.error) == (known, [{"detail": "***"}], "***")
 
 
-def test_the_readme_shows_each_facet_with_a_valid_example() -> None:
-    blocks = re.findall(r"```json\n(.*?)```", (DOCS / "README.md").read_text(), re.DOTALL)
-    shown = {key: facet for block in blocks for key, facet in json.loads(block).items()}
+def test_each_facet_has_a_schema_with_a_valid_example_and_a_section() -> None:
+    schemas = [json.loads(path.read_text()) for path in (DOCS / "1-0-0").glob("*.json")]
+    shown = {key: facet for schema in schemas for key, facet in schema["examples"][0].items()}
+    sections = set(re.findall(r"^## (sparkLineage_\w+)$", (DOCS / "README.md").read_text(), re.MULTILINE))
+    assert set(shown) == sections
     assert set(shown) == {
         facets.APPLICATION_KEY,
         facets.JOB_KEY,

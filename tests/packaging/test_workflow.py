@@ -7,6 +7,7 @@ import tomllib
 from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import yaml
@@ -73,6 +74,17 @@ def test_matrix_has_the_python_releases_of_the_classifiers_and_the_readme() -> N
     assert {python for _, python, _ in combinations()} == set(MATRIX["python"]) == set(classifiers)
     assert set(MINOR.findall(row_of_support("Python").partition(";")[0])) == set(classifiers)
     assert project["requires-python"] == f">={min(MATRIX['python'])}"
+
+
+def test_badges_have_the_license_and_python_of_the_metadata() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    badges = re.findall(r"!\[(.+?)\]\(\S+/badge/(\S+)-blue\)", (ROOT / "README.md").read_text())
+    shown = {title: unquote(text).replace("--", "-") for title, text in badges}
+    python = project["requires-python"].replace(">=", "≥ ")
+    assert shown == {
+        f"License: {project['license']}": f"license-{project['license']}",
+        f"Python {python}": f"python-{python}",
+    }
 
 
 @pytest.mark.parametrize(("row", "key"), [("Airflow", "airflow"), ("Spark", "spark")])
