@@ -20,6 +20,8 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 REPOSITORY = "https://github.com/spark-lineage/airflow-provider-spark-lineage/blob/main"
 PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+# The way from a question to its page is a part of the first page.
+GUIDE = "docs/README.md"
 EVENT = "tests/fixtures/events/a_414.ndjson"
 
 _LINK = re.compile(r"\]\((?![a-z]+:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
@@ -36,8 +38,8 @@ def on_files(files: Files, config: Any) -> Files:
     for name, page in PAGES.items():
         content = (ROOT / name).read_text()
         if name == "README.md":
-            # The way from a question to its page follows, one heading lower; badges come from another host.
-            content = _BADGES.sub("", content) + "\n#" + _LINK.sub(_from_top, (DOCS / name).read_text())
+            # Badges would come from another host.
+            content = _BADGES.sub("", content) + "\n#" + _LINK.sub(_from_top, (ROOT / GUIDE).read_text())
         if name == "CHANGELOG.md":
             content += _output("towncrier", "build", "--draft", "--version", "Unreleased")
         files.append(File.generated(config, page, content=content))
@@ -51,6 +53,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
     def link(match: re.Match[str]) -> str:
         target = normpath(f"{dirname(source)}/{match['path']}".lstrip("/"))
+        if target == GUIDE:
+            return f"]({relpath('index.md', dirname(path) or '.')}#i-want-to)"
         if target in PAGES:
             target = relpath(PAGES[target], dirname(path) or ".")
         elif target.startswith("docs/"):

@@ -152,6 +152,13 @@ def test_the_list_of_examples_has_all_of_them() -> None:
     assert [path.name for path in (ROOT / "dags_example").glob("*.py") if f"]({path.name})" not in listed] == []
 
 
+def test_questions_lead_to_each_page_of_users() -> None:
+    docs = ROOT / "docs"
+    questions = (docs / "README.md").read_text()
+    pages = [path.relative_to(docs) for path in docs.rglob("*.md") if "handbook" not in path.parts]
+    assert [str(page) for page in pages if str(page) != "README.md" and f"]({page})" not in questions] == []
+
+
 def test_readme_has_at_most_600_words() -> None:
     assert len((ROOT / "README.md").read_text().split()) <= 600
 

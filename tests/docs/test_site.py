@@ -90,6 +90,13 @@ def test_the_reference_has_what_the_code_has(site: Path) -> None:
     assert "Unreleased" in (site / "changelog.html").read_text()
 
 
+def test_the_first_page_has_the_questions_and_no_badges(site: Path) -> None:
+    index = (site / "index.html").read_text()
+    assert 'id="i-want-to"' in index
+    assert 'href="troubleshooting.html"' in index.partition('id="i-want-to"')[2]
+    assert "/badge/" not in index
+
+
 def test_drawings_are_part_of_their_page(site: Path) -> None:
     assert 'role="img" aria-label="' in (site / "handbook" / "architecture.html").read_text()
     assert not [path.name for path in site.rglob("*.html") if re.search(r'<img[^>]*\.svg"', path.read_text())]
