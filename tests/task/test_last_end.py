@@ -11,6 +11,7 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 from msgspec import structs
 
+from spark_lineage.merge.accounting import OF_PROGRAM
 from spark_lineage.merge.lineage import Catalog, CatalogChange, DatasetLineage, SchemaField, TaskLineage, UnreadPart
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.settings import Settings
@@ -120,6 +121,11 @@ OTHERS = {
 @pytest.mark.parametrize("name", OTHERS)
 def test_after_a_log_with_something_new_the_listener_is_wanted_again(name: str) -> None:
     assert ENOUGH.after(OTHERS[name], END) is None
+
+
+def test_rows_of_the_program_do_not_want_a_listener_that_has_none_of_them_either() -> None:
+    counted = structs.replace(ALONE, unread=(UnreadPart(OF_PROGRAM.name, 1),))
+    assert ENOUGH.after(counted, END) == structs.replace(ENOUGH, runs=1)
 
 
 def test_a_listener_that_harmed_the_driver_stays_away() -> None:

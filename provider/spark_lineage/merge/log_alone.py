@@ -90,16 +90,20 @@ class Lent(NamedTuple):
         )
 
 
+def is_lacking(lineage: TaskLineage) -> bool:
+    """Whether a lineage counts something that another source may have."""
+    return bool(lineage.unknown) or any(one.part != OF_PROGRAM.name for one in lineage.unread)
+
+
 def lacking_in_log(state: LineageState, lineage: TaskLineage, *, naming: Naming = DEFAULT_NAMING) -> str:
     """Return what the event log lacks of a lineage that both sources made; empty where the log alone is enough.
 
-    It is enough without what this lineage can lend the next ones. A log of which something was not read never is,
-    unless no other source has that.
+    It is enough without what this lineage can lend the next ones. A log of which something was not read never is.
 
     :param state: what the lineage was made from
     """
     alone = task_lineage(state.without_listener(), lineage.state, naming=naming)
-    if alone.unknown or any(one.part != OF_PROGRAM.name for one in alone.unread):
+    if is_lacking(alone):
         return "what it counts"
     alone = Lent.of(lineage).to(alone)
     lacking = (name for name in _COMPARED if getattr(lineage, name) != getattr(alone, name))

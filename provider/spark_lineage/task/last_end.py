@@ -33,7 +33,7 @@ from spark_lineage.launch.directory import (
 )
 from spark_lineage.merge.event import schema_and_catalog
 from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
-from spark_lineage.merge.log_alone import ChangeKey, Lent
+from spark_lineage.merge.log_alone import ChangeKey, Lent, is_lacking
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.settings.places import lineage_directory
 from spark_lineage.submission.stored_event_log import opened
@@ -82,7 +82,7 @@ class Learnt(Struct, frozen=True):
         """Return what is known after a run with the event log alone; None where it was not what the ``end`` names."""
         # A program that has turned its log off leaves nothing in it.
         is_silent = bool(end.inputs or end.outputs) and not (lineage.inputs or lineage.outputs)
-        is_other = is_silent or not end.lent.is_known(lineage) or lineage.unknown or lineage.unread
+        is_other = is_silent or not end.lent.is_known(lineage) or is_lacking(lineage)
         return None if is_other and not self.is_harmed else structs.replace(self, runs=self.runs + 1)
 
 
