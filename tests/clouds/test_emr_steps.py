@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +24,9 @@ def run(aws: Any) -> Callable[..., Outcome]:
         Name="shop", ReleaseLabel="emr-7.9.0", Instances=instances, JobFlowRole="r", ServiceRole="r"
     )["JobFlowId"]
 
-    def run(steps: dict[str, str], *, is_text: bool = False, **arguments: Any) -> Outcome:
-        given = [step(name, "spark-submit", str(PROGRAM), f"{aws.lake}/{name}", how) for name, how in steps.items()]
+    def run(steps: dict[str, str], *flag: str, is_text: bool = False, **arguments: Any) -> Outcome:
+        command = ("spark-submit", str(PROGRAM))
+        given = [step(name, *command, f"{aws.lake}/{name}", how, *flag) for name, how in steps.items()]
         for name in steps:
             body = b'{"id": 1, "amount": 20}'
             aws.client("s3").put_object(Bucket=aws.bucket, Key=f"lake/{name}/orders/part.json", Body=body)
@@ -74,3 +76,17 @@ def test_step_that_fails_fails_the_task_that_waits(run: Callable[..., Outcome]) 
     assert outcome.error is not None
     assert state(outcome) == "FAIL", outcome.printed
     assert outcome.names("outputs") == ["lake/first/doubled", "lake/second/doubled"]
+
+
+def test_task_that_is_killed_leaves_its_step_and_says_what_it_lacks(
+    run: Callable[..., Outcome], aws: Any, tmp_path: Path
+) -> None:
+    with aws.bench.laboratory.killing(tmp_path / "begun"):
+        outcome = run({"first": "late"}, str(tmp_path / "begun"), wait_for_completion=True)
+    assert state(outcome) == "ABORT", outcome.printed
+    counted = outcome.last["run"]["facets"]["sparkLineage_collection"]["setAside"]
+    assert counted == {"event log without its end": 1}
+    cluster = dict(outcome.pushed)["job_flow_id"]
+    states = [one["Status"]["State"] for one in aws.client("emr").list_steps(ClusterId=cluster)["Steps"]]
+    # The stock operator has no ``on_kill``.
+    assert states == ["RUNNING"]

@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 folder, how, *flag = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
 if how == "late":
+    if flag:
+        Path(*flag).touch()
     time.sleep(15)
 orders = spark.read.json(f"{folder}/orders")
 orders.selectExpr("id", "amount * 2 AS doubled").write.mode("overwrite").parquet(f"{folder}/doubled")
