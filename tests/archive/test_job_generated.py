@@ -57,7 +57,7 @@ def merged_by_hand(home: Path) -> tuple[dict[str, bytes], int]:
     tasks: dict[str, Collector] = defaultdict(Collector)
     for application, lines_of_application in told.items():
         for line, source in lines_of_application:
-            tasks[parents.get(application, application)].add([line], source=source)
+            tasks[parents.get(application, application)].add([line], source=source, is_status=is_status_file(source))
     events = {}
     for run_id, collector in tasks.items():
         lineage = kept_lineage(collector.state)

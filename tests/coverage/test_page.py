@@ -47,7 +47,7 @@ def test_page_shows_the_rows_of_the_command(url: str, browser: Browser) -> None:
             browser.color(scheme)
             browser.open(f"{url}/plugin/spark-lineage-coverage")
             browser.wait("the rows", lambda: browser.all(f"{PAGE} li"))
-            assert "119 tasks that run Spark" in browser.texts(f"{PAGE} [role=status]")[0]
+            assert "120 tasks that run Spark" in browser.texts(f"{PAGE} [role=status]")[0]
             assert len(browser.all(f"{PAGE} li")) == 18
             if SCREENSHOTS:
                 browser.screenshot(Path(SCREENSHOTS) / f"coverage-{name}-{scheme}.png")
