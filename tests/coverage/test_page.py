@@ -48,14 +48,14 @@ def test_page_shows_the_rows_of_the_command(url: str, browser: Browser) -> None:
             browser.open(f"{url}/plugin/spark-lineage-coverage")
             browser.wait("the rows", lambda: browser.all(f"{PAGE} li"))
             assert "120 tasks that run Spark" in browser.texts(f"{PAGE} [role=status]")[0]
-            assert len(browser.all(f"{PAGE} li")) == 18
+            assert len(browser.all(f"{PAGE} li")) == 19
             if SCREENSHOTS:
                 browser.screenshot(Path(SCREENSHOTS) / f"coverage-{name}-{scheme}.png")
             assert browser.faults(PAGE) == []
             assert browser.run(f"const e = document.querySelector('{PAGE}'); return e.scrollWidth <= e.clientWidth")
     browser.driver.set_window_size(1300, 1000)
     browser.click(f"{PAGE} .filters button", "whole")
-    browser.wait("all rows", lambda: len(browser.all(f"{PAGE} li")) == 119)
+    browser.wait("all rows", lambda: len(browser.all(f"{PAGE} li")) == 120)
     browser.click(f"{PAGE} li a", "gaps.counting")
     browser.wait("the page of the task", lambda: browser.driver.current_url.endswith("/dags/gaps/tasks/counting"))
     assert browser.hosts() == {"/".join(url.split("/")[:3])}
