@@ -84,7 +84,8 @@ def test_task_that_is_killed_leaves_its_step_and_says_what_it_lacks(
     with aws.bench.laboratory.killing(tmp_path / "begun"):
         outcome = run({"first": "late"}, str(tmp_path / "begun"), wait_for_completion=True)
     assert state(outcome) == "ABORT", outcome.printed
-    counted = outcome.last["run"]["facets"]["sparkLineage_collection"]["setAside"]
+    assert outcome.lineage is not None
+    counted = outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
     assert counted == {"event log without its end": 1}
     cluster = dict(outcome.pushed)["job_flow_id"]
     states = [one["Status"]["State"] for one in aws.client("emr").list_steps(ClusterId=cluster)["Steps"]]
