@@ -86,7 +86,7 @@ def test_task_that_is_killed_leaves_its_step_and_says_what_it_lacks(
     assert state(outcome) == "ABORT", outcome.printed
     assert outcome.lineage is not None
     counted = outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
-    assert counted == {"event log without its end": 1}
+    assert counted == {"not read in time": 1}
     cluster = dict(outcome.pushed)["job_flow_id"]
     states = [one["Status"]["State"] for one in aws.client("emr").list_steps(ClusterId=cluster)["Steps"]]
     # The stock operator has no ``on_kill``.

@@ -75,8 +75,9 @@ class Ended:
         is_whole = False
         with running.guard("Some lineage is missing, because a file cannot be read", can_fail=error is None):
             is_whole = running.read_all()
-            if not is_whole and not prepared.kill.why:
+            if not is_whole:
                 collector.counts.add("not read in time")
+            if not is_whole and not prepared.kill.why:
                 raise TimeoutError("not all was read in time (lineage_timeout), or the lineage directory hangs")
         with running.guard("The event does not count what has no log", can_fail=False):
             if why := prepared.adapter.lacking:
