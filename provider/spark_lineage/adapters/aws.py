@@ -20,6 +20,7 @@ from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import Launch
+from spark_lineage.launch.line import no_event_log
 
 _OK = 300
 # What a service answers of a job that it does not know any more.
@@ -102,7 +103,7 @@ class AwsAdapter(ServiceAdapter):
     @property
     def lacking(self) -> str:
         """Why nothing is added to the job."""
-        return f"no event log is read: {self.refused}" if self.refused else ""
+        return no_event_log(self.refused)
 
     @property
     def submitter(self) -> Submitter:

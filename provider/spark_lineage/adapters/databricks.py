@@ -17,6 +17,7 @@ from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.directory import DELIVERED
 from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import Launch
+from spark_lineage.launch.line import no_event_log
 from spark_lineage.secrets.redaction import remember_values
 
 _SOURCE = "Databricks"
@@ -86,7 +87,7 @@ class DatabricksAdapter(ServiceAdapter):
     def lacking(self) -> str:
         """The tasks of the run to whose clusters nothing is added."""
         names = unreached(_payload(self.operator))
-        return f"no event log is read: {_UNREACHED % ', '.join(names)}" if names else ""
+        return no_event_log(_UNREACHED % ", ".join(names) if names else "")
 
     def remember_secrets(self) -> None:
         """Learn the secrets of all clusters."""

@@ -14,6 +14,7 @@ from openlineage.client.uuid import generate_new_uuid
 from spark_lineage.adapters.aws import AwsAdapter, as_arguments, properties_in
 from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
 from spark_lineage.launch.launch import Part
+from spark_lineage.launch.line import no_event_log
 
 _COMMANDS = frozenset({"spark-submit", "run-example"})
 
@@ -58,7 +59,7 @@ class EmrStepsAdapter(AwsAdapter):
         steps, known = self.request.get("Steps") or (), [step for step, _ in self._spark_steps()]
         hidden = (one for one in steps if one not in known and "spark-submit" in " ".join(map(str, _arguments(one))))
         names = ", ".join(str(one.get("Name") or "step") for one in hidden)
-        return f"no event log is read: the command of {names} is in a text" if names else ""
+        return no_event_log(f"the command of {names} is in a text" if names else "")
 
     def _spark_steps(self) -> Iterator[tuple[Mapping[str, Any], int]]:
         """Return the steps of a request that run Spark, and where their command is among their arguments."""

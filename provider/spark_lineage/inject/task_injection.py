@@ -68,6 +68,7 @@ from spark_lineage.launch.directory import (
     without_scheme,
     write_new,
 )
+from spark_lineage.launch.line import no_event_log
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import holds_secret
 from spark_lineage.settings import Settings
@@ -359,7 +360,7 @@ def inject_task(
     if not injected.evidence:
         log = injected.event_log
         no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
-        raise NoEvidenceError(why_not or "no listener is wanted", f"no event log is read: {no_log}")
+        raise NoEvidenceError(why_not or "no listener is wanted", no_event_log(no_log))
     if why_not:
         write = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.debug
         write("The job runs without OpenLineage's listener: %s", why_not)

@@ -120,14 +120,19 @@ class LineCounts:
     """``directory``: one that this machine sees; ``event_log``: where the log lies; ``history``: a History Server;
     ``receiver``: over HTTP; ``driver_log``: what the driver has printed."""
 
-    def add(self, reason: str) -> None:
-        """Count one line that was set aside."""
-        self.set_aside[reason] = self.set_aside.get(reason, 0) + 1
+    def add(self, reason: str, count: int = 1) -> None:
+        """Count lines that were set aside."""
+        self.set_aside[reason] = self.set_aside.get(reason, 0) + count
 
     @property
     def set_aside_total(self) -> int:
         """All lines set aside."""
         return sum(self.set_aside.values())
+
+
+def no_event_log(why: str) -> str:
+    """Return the reason, as it is counted, of a job whose event log is not read; empty where there is none."""
+    return f"no event log is read: {why}" if why else ""
 
 
 Line = tuple[RunEvent, tuple[Observed, ...], tuple[Observed, ...], tuple[ForeignFacet, ...]]

@@ -92,7 +92,7 @@ class Ended:
         for reason, count in collector.log_counts.set_aside.items():
             # Executions count the others.
             if reason not in unread:
-                collector.counts.set_aside[reason] = collector.counts.set_aside.get(reason, 0) + count
+                collector.counts.add(reason, count)
         if running.is_injected:
             lineage = with_application(lineage, running.launch, running.submission.driver.application_id)
         with running.guard("Nothing is learnt of the program", can_fail=False):

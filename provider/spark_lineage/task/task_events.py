@@ -35,7 +35,7 @@ from spark_lineage.emit.task_event import (
 )
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, XCOMS, BoundedRun, Kill
 from spark_lineage.launch.launch import indexed
-from spark_lineage.launch.line import LineCounts
+from spark_lineage.launch.line import LineCounts, no_event_log
 from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.merge.conclusion import reported_end
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
@@ -365,6 +365,6 @@ def lineage_of_stock(task: Any, why: str = "") -> OperatorLineage[Any, Any]:
 
     facets = get_unknown_source_attribute_run_facet(task=task)
     if why not in ("", NO_SPARK):
-        counts = LineCounts(set_aside={redact(f"no event log is read: {why}"): 1})
+        counts = LineCounts(set_aside={redact(no_event_log(why)): 1})
         facets |= collection_facet(TaskLineage("COMPLETE"), counts)
     return OperatorLineage(run_facets=facets)
