@@ -100,24 +100,24 @@ class BashAdapter(OperatorAdapter):
         ):
             raise NotImplementedError("the command submits to a cluster; use LineageSparkSubmitOperator for that")
         # What one program says of its log holds for those that say nothing.
-        log, programs = [one for one in self.arguments.conf.items() if one[0].startswith(_LOG)], self._programs
-        shared = {key: value for key, value in log if any(key not in _properties(program) for program in programs)}
+        log = [one for one in self.arguments.conf.items() if one[0].startswith(_LOG)]
+        programs = [(program, _properties(program)) for program in self._programs]
+        shared = {key: value for key, value in log if any(key not in own for _, own in programs)}
         added = {**shared, **self.added(prepared)}
-        self._follow_logs([self._effective(program) for program in programs], is_on=_ENABLED in added)
+        effective = [{**self._of_file(program), **own} for program, own in programs]
+        self._follow_logs(effective, is_on=_ENABLED in added)
         # The last one of a name counts: that of the user.
         options = [*(_option(key, value) for key, value in added.items()), self._env.get(OPTIONS, "")]
         self.env = {**prepared.env, OPTIONS: " ".join(options).strip()}
 
-    def _effective(self, program: str) -> dict[str, str]:
-        """Return the user's own properties of a program, which win over the options: of its text, and of its file."""
+    def _of_file(self, program: str) -> Mapping[str, str]:
+        """Return the properties of the file of a program, which win over the options."""
         found = _FILE.search(program)
         file = Path(found["path"]) if found is not None else default_properties_file(self.submitter.home, self._env)
-        of_file: Mapping[str, str] = {}
-        if file is not None:
-            # Others are refused by Spark, or found by the shell alone.
-            with suppress(PropertiesFileError):
-                of_file = _USERS_FILES.use(lambda: read_properties_file(file))
-        return {**of_file, **_properties(program)}
+        # Others are refused by Spark, or found by the shell alone.
+        with suppress(PropertiesFileError):
+            return {} if file is None else _USERS_FILES.use(lambda: read_properties_file(file))
+        return {}
 
     def _follow_logs(self, programs: Sequence[Mapping[str, str]], *, is_on: bool) -> None:
         """Have the event log of each program read where the user has it.
