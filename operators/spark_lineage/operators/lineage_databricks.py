@@ -35,7 +35,7 @@ class _LineageDatabricksOperator(PollingOperator, LineageServiceOperator):
         if hook is not None:
             vars(self)["_hook"] = hook
 
-    def _why_unreached(self, *, is_resumed: bool, kept: Mapping[str, Any] | None) -> str:  # noqa: ARG002
+    def _why_unfit(self, *, is_resumed: bool, kept: Mapping[str, Any] | None) -> str:  # noqa: ARG002
         from spark_lineage.adapters.databricks import why_unreached
 
         return why_unreached(self)

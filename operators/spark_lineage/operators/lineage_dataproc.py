@@ -25,9 +25,6 @@ class _LineageDataprocOperator(LineageServiceOperator):
     def _conn_id(self) -> str:  # type: ignore[override]
         return self.gcp_conn_id
 
-    def _why_unreached(self, *, is_resumed: bool, kept: Mapping[str, Any] | None) -> str:  # noqa: ARG002
-        return ""
-
 
 class LineageDataprocSubmitJobOperator(_LineageDataprocOperator, DataprocSubmitJobOperator):  # type: ignore[misc]
     """Submit a job to a Dataproc cluster, and give its task one truthful OpenLineage event.
@@ -48,7 +45,7 @@ class LineageDataprocSubmitJobOperator(_LineageDataprocOperator, DataprocSubmitJ
     def hook(self, hook: Any) -> None:
         self.__dict__["hook"] = hook if hook is None or self._session is None else self._session.attach(self, hook)
 
-    def _why_unreached(self, *, is_resumed: bool, kept: Mapping[str, Any] | None) -> str:
+    def _why_unfit(self, *, is_resumed: bool, kept: Mapping[str, Any] | None) -> str:
         from spark_lineage.adapters.adapter import NO_SPARK
         from spark_lineage.adapters.dataproc_job import is_spark_job
 

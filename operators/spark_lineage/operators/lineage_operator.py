@@ -191,8 +191,12 @@ class LineageOperator(BaseOperator):
         from spark_lineage.task.session import LineageSession
 
         task = TaskSettings(self._lineage_arguments, self._conn_id)
-        self._is_stock = not is_deferred and task.is_off()
+        is_off = not is_deferred and task.is_off()
+        self._why_stock = "" if is_off or is_deferred else self._why_unreached(is_resumed=is_resumed, kept=kept)
+        self._is_stock = is_off or bool(self._why_stock)
         if self._is_stock:
+            if self._why_stock:
+                LineageSession.absent(self.log, self._why_stock)
             self._session = None
             return run()
         # A hook of a former execution of this object would go on with that execution's session.
@@ -218,6 +222,10 @@ class LineageOperator(BaseOperator):
             except BaseException as error:
                 self._session.kill_after(error, super().on_kill)
                 raise
+
+    def _why_unreached(self, *, is_resumed: bool, kept: Mapping[str, Any] | None) -> str:  # noqa: ARG002
+        """Return why nothing can be added to the job; then the task is one of the stock operator."""
+        return ""
 
     def _attach_adapter(self, session: LineageSession) -> None:
         """Attach the adapter, where the operator does not ask for its hook by ``_get_hook``."""
@@ -254,8 +262,15 @@ class LineageOperator(BaseOperator):
         """Return what the last successful run named, so that the job keeps a graph while it runs."""
         from spark_lineage.task.task_events import lineage_at_start
 
+        # A job that a worker has submitted has had this event before.
+        why_unreached = partial(self._why_unreached, is_resumed=getattr(self, "deferrable", False), kept=None)
         return lineage_at_start(
-            self, self._lineage_arguments, self._conn_id, self.log, task_instance=self._task_instance
+            self,
+            self._lineage_arguments,
+            self._conn_id,
+            self.log,
+            task_instance=self._task_instance,
+            why_unreached=why_unreached,
         )
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any]:  # noqa: ARG002

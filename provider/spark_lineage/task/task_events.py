@@ -334,17 +334,26 @@ def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunE
 
 
 def lineage_at_start(
-    task: Any, arguments: Mapping[str, Any], conn_id: str, logger: Any, *, task_instance: Any = None
+    task: Any,
+    arguments: Mapping[str, Any],
+    conn_id: str,
+    logger: Any,
+    *,
+    task_instance: Any = None,
+    why_unreached: Callable[[], str] = lambda: "",
 ) -> OperatorLineage[Any, Any]:
     """Return what the OpenLineage provider is to say with its START; trouble is logged, and it says nothing then.
 
     :param task: the operator, whose ``arguments`` are those for lineage
+    :param why_unreached: returns why nothing can be added to its job, empty where that can be
     """
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     settled = TaskSettings(arguments, conn_id)
     if settled.is_off():
         return lineage_of_stock(task)
+    if why := why_unreached():
+        return lineage_of_stock(task, why)
     with Guard(lambda: False, logger)("START names no datasets", can_fail=False):
         settled.settle()
         settings = settled.settings
