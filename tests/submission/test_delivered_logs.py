@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,3 +67,17 @@ def test_log_is_copied_through_its_archived_parts(store: str, tmp_path: Path) ->
     assert logs.pull(is_last=True) is True
     assert names == {f"eventlog_v2_{CLUSTER}_71045"}
     assert copied(tmp_path) == {f"eventlog_v2_{CLUSTER}_71045": b"".join(OURS).rstrip(b"\n")}
+
+
+def test_log_that_was_looked_at_while_the_job_ran_is_looked_at_soon_after_its_end(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivered_logs, "_LOOK_SECONDS", 0.2)
+    copies = Copies(tmp_path, set(), lambda: False)
+    logs = DeliveredLogs(f"{store}/*/eventlog", copies=copies, wanted=Wanted(RUN_ID, BEGAN, set))
+    put(store, CLUSTER, OURS[:-1])
+    assert logs.pull(is_last=False) is False
+    put(store, CLUSTER, OURS)
+    assert logs.pull(is_last=False) is False
+    time.sleep(0.3)
+    assert logs.pull(is_last=True) is True

@@ -8,6 +8,7 @@ cluster begins with the time at which it was made.
 from __future__ import annotations
 
 import gzip
+import math
 import posixpath
 import re
 import tempfile
@@ -40,15 +41,15 @@ class DeliveredLogs:
         self._ends: dict[str, bool] = {}
         self._others: set[str] = set()
         self._archived: set[str] = set()
-        self._next_look = 0.0
+        self._looked = -math.inf
 
     def pull(self, *, is_last: bool) -> bool | None:
         """Copy what was added, and return whether the logs are whole; None where there is none.
 
         :param is_last: whether the task waits for nothing but this
         """
-        if time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + (_LOOK_SECONDS if is_last else 12 * _LOOK_SECONDS)
+        if time.monotonic() >= self._looked + (_LOOK_SECONDS if is_last else 12 * _LOOK_SECONDS):
+            self._looked = time.monotonic()
             for path in self._contexts():
                 if path not in self._ends and self._is_of_run(path):
                     self._ends[path] = False
