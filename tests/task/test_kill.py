@@ -161,7 +161,7 @@ def test_a_driver_of_a_cluster_whose_end_was_seen_cannot_be_killed(bench: Any, e
     driver_does(bench, LONG_EVENT_LOG)
     # The reading at the end finds no end, until the task is killed.
     outcome = standalone(
-        bench, ["RUNNING"] * 3 + [end], killing(bench, 5), lineage=[EVENTS], poll_interval_seconds=0.05
+        bench, ["RUNNING"] * 3 + [end], killing(bench, 7), lineage=[EVENTS], poll_interval_seconds=0.05
     )
     assert (outcome.error is None) is (end == "FINISHED")
     assert state(outcome) == expected
