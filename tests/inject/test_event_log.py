@@ -183,7 +183,7 @@ ALL_DRIVERS = "s3a://aws_default@bucket/logs"
 
 @pytest.mark.parametrize("users", [{}, {"spark.eventLog.enabled": "true"}, {"spark.eventLog.compress": "false"}])
 def test_driver_elsewhere_without_a_directory_logs_in_that_of_all_drivers(users) -> None:
-    injection = inject(users, deploy_mode="cluster", shared_directory=ALL_DRIVERS, why_not_home=lambda _: "")
+    injection = inject(users, deploy_mode="cluster", shared_directory=ALL_DRIVERS, why_not_copied=lambda _: "")
     assert injection.conf["spark.eventLog.enabled"] == "true"
     # The connection is Airflow's; Spark would take it for a key.
     assert injection.conf["spark.eventLog.dir"] == "s3a://bucket/logs"
@@ -200,11 +200,11 @@ def test_driver_elsewhere_without_a_directory_logs_in_that_of_all_drivers(users)
         ({"spark.eventLog.enabled": "true", "spark.eventLog.dir": "/own"}, {}),
         ({"spark.eventLog.dir": "/own"}, {}),
         ({}, {"is_programs": True}),
-        ({}, {"why_not_home": lambda _: "its driver is not installed"}),
+        ({}, {"why_not_copied": lambda _: "its driver is not installed"}),
     ],
 )
 def test_directory_of_all_drivers_overrides_nothing_of_the_user(users, how) -> None:
-    how = {"why_not_home": lambda _: "", **how}
+    how = {"why_not_copied": lambda _: "", **how}
     injection = inject(users, deploy_mode="cluster", shared_directory=ALL_DRIVERS, **how)
     assert injection.conf.get("spark.eventLog.dir") == users.get("spark.eventLog.dir")
     assert injection.conf.get("spark.eventLog.enabled") == users.get("spark.eventLog.enabled")

@@ -25,7 +25,7 @@ from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 from spark_lineage.submission import log_mirror, stored_event_log
 from spark_lineage.submission.collector import Collector, DirectoryCollector, FollowedEventLogs
-from spark_lineage.submission.log_mirror import CUT_OFF, LogMirror, why_not_home
+from spark_lineage.submission.log_mirror import CUT_OFF, LogMirror, why_not_copied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -494,7 +494,7 @@ def test_a_full_disk_is_left_with_room(
     ],
 )
 def test_it_is_known_beforehand_what_cannot_be_brought(url: str, collect: str, has_history: bool, reason: str) -> None:
-    found = why_not_home(url, collect, [], has_history=has_history)
+    found = why_not_copied(url, collect, [], has_history=has_history)
     assert found.startswith(reason)
     assert bool(found) == bool(reason)
 
@@ -502,16 +502,16 @@ def test_it_is_known_beforehand_what_cannot_be_brought(url: str, collect: str, h
 def test_hdfs_is_read_through_webhdfs_where_its_address_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("ARROW_LIBHDFS_DIR", "HADOOP_HOME"):
         monkeypatch.delenv(variable, raising=False)
-    assert "webhdfs_url" in why_not_home("hdfs://nn/logs", "event_log", [], has_history=False)
-    assert not why_not_home("hdfs://nn/logs", "event_log", ["http://nn:9870"], has_history=False)
+    assert "webhdfs_url" in why_not_copied("hdfs://nn/logs", "event_log", [], has_history=False)
+    assert not why_not_copied("hdfs://nn/logs", "event_log", ["http://nn:9870"], has_history=False)
     monkeypatch.setitem(fsspec.config.conf, "webhdfs", {"port": 9870})
-    assert not why_not_home("hdfs://nn/logs", "event_log", [], has_history=False)
+    assert not why_not_copied("hdfs://nn/logs", "event_log", [], has_history=False)
 
 
 def test_without_its_driver_the_reason_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Install s3fs" in why_not_home("s3a://bucket/logs", "auto", [], has_history=False)
+    assert "Install s3fs" in why_not_copied("s3a://bucket/logs", "auto", [], has_history=False)
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
-    assert "[remote]" in why_not_home("s3a://bucket/logs", "auto", [], has_history=False)
+    assert "[remote]" in why_not_copied("s3a://bucket/logs", "auto", [], has_history=False)
 
 
 @pytest.mark.parametrize(
@@ -596,10 +596,10 @@ def test_log_of_a_server_is_read_where_it_can_be_or_is_said_not_to(
 ) -> None:
     wanted = place.format(here=tmp_path)
     if " " not in place and place != "webhdfs_url":
-        assert log_mirror.place_of_server(given.format(here=tmp_path), collect, ()) == wanted
+        assert log_mirror.server_log_directory(given.format(here=tmp_path), collect, ()) == wanted
         return
     with pytest.raises(OSError, match="Set spark") as raised:
-        log_mirror.place_of_server(given, collect, ())
+        log_mirror.server_log_directory(given, collect, ())
     assert wanted in str(raised.value)
 
 

@@ -13,7 +13,7 @@ from spark_lineage.launch.directory import local_directory, remote_directory
 from spark_lineage.launch.log import error_line
 from spark_lineage.settings import SettingError
 from spark_lineage.settings.hadoop import is_event_log_on
-from spark_lineage.submission.log_mirror import why_not_home
+from spark_lineage.submission.log_mirror import why_not_copied
 from spark_lineage.submission.stored_event_log import changed_at, opened, why_unreadable
 from spark_lineage.watch.endpoints import Endpoints
 
@@ -58,7 +58,7 @@ def check_event_log(setup: Setup) -> Iterator[Finding]:
 def _read(url: str, setup: Setup, endpoints: Endpoints) -> Finding:
     has_history = bool(endpoints.history_server_url)
     if why_not := why_unreadable(url, endpoints.webhdfs_urls):
-        if not why_not_home(url, setup.settings.event_log_from, endpoints.webhdfs_urls, has_history=has_history):
+        if not why_not_copied(url, setup.settings.event_log_from, endpoints.webhdfs_urls, has_history=has_history):
             return ok(f"{url} is not read from here ({why_not}): event logs come from the History Server")
         return problem(f"{url} cannot be read: {why_not}", _remedy(url))
     try:

@@ -145,7 +145,7 @@ def inject_event_log(
     is_programs: bool = False,
     spark_version: str = "",
     is_read_here: bool = True,
-    why_not_home: Callable[[str], str] = lambda _: "it is not brought from elsewhere",
+    why_not_copied: Callable[[str], str] = lambda _: "it is not brought from elsewhere",
 ) -> EventLogInjection:
     """Make the driver log its events below ``directory``, unless the user or the program has decided otherwise.
 
@@ -155,20 +155,22 @@ def inject_event_log(
     :param is_programs: whether the program itself has settings of event logs
     :param spark_version: empty where it is not known
     :param is_read_here: whether a log of the user is read in its directory, if that is on this machine
-    :param why_not_home: says why the log in the directory of a URL cannot be copied; empty if it can
+    :param why_not_copied: says why the log in the directory of a URL cannot be copied; empty if it can
     """
     effective = {**file_properties, **conf}
     enabled = effective.get(_ENABLED, "").strip().lower()
     is_free = not is_programs and enabled in {"", "true"} and _DIRECTORY not in effective
     if shared_directory and is_free and deploy_mode != "client":
-        return _shared_log(conf, effective, shared_directory, spark_version, why_not_home, is_read_here=is_read_here)
+        return _shared_log(conf, effective, shared_directory, spark_version, why_not_copied, is_read_here=is_read_here)
     reported: dict[str, str] = {}
     has_listener = effective.get(TRANSPORT_TYPE) == "file"
     if has_listener and effective.get(_NO_PROPERTIES) == "true" and _CAPTURED not in effective:
         # The listener reports the directory that the program really logs into, where its events go to us alone.
         reported = {_NO_PROPERTIES: "false", _CAPTURED: _DIRECTORY}
     if is_programs or enabled == "true":
-        path, url, reason = _users_place(effective, deploy_mode, spark_version, why_not_home, is_read_here=is_read_here)
+        path, url, reason = _users_place(
+            effective, deploy_mode, spark_version, why_not_copied, is_read_here=is_read_here
+        )
         added = {**(reported if is_programs else {}), **({} if reason else _whole_lists(effective))}
         return EventLogInjection({**conf, **added}, path, reason=reason, elsewhere=url, is_certain=enabled == "true")
     programs = None
@@ -195,7 +197,7 @@ def _shared_log(
     effective: Mapping[str, str],
     directory: str,
     spark_version: str,
-    why_not_home: Callable[[str], str],
+    why_not_copied: Callable[[str], str],
     *,
     is_read_here: bool,
 ) -> EventLogInjection:
@@ -204,7 +206,7 @@ def _shared_log(
     ours = {**_whole_lists(effective), **compressed, _ENABLED: "true", _DIRECTORY: directory}
     added = {key: value for key, value in ours.items() if key not in effective}
     path, url, reason = _users_place(
-        {**effective, **added}, "cluster", spark_version, why_not_home, is_read_here=is_read_here
+        {**effective, **added}, "cluster", spark_version, why_not_copied, is_read_here=is_read_here
     )
     if reason:
         return EventLogInjection(dict(conf), None, reason=reason)
@@ -216,7 +218,7 @@ def _users_place(
     effective: Mapping[str, str],
     deploy_mode: str,
     spark_version: str,
-    why_not_home: Callable[[str], str],
+    why_not_copied: Callable[[str], str],
     *,
     is_read_here: bool,
 ) -> tuple[str | None, str, str]:
@@ -231,7 +233,7 @@ def _users_place(
     if is_read_here and path is not None and (deploy_mode == "client" or _DIRECTORY in effective):
         return path, "", ""
     url = Path(path).as_uri() if path is not None else remote_directory(given)
-    why_not = why_not_home(url) if url is not None else "no URL of another file system"
+    why_not = why_not_copied(url) if url is not None else "no URL of another file system"
     if url is not None and not why_not:
         return None, url, ""
     return None, "", f"{_DIRECTORY} is not an absolute path on this machine, and is not read from elsewhere: {why_not}"
@@ -336,14 +338,14 @@ def inject_task(
     arguments: SubmitArguments,
     submitter: Submitter,
     *,
-    why_not_home: Callable[[str], str],
+    why_not_copied: Callable[[str], str],
     guard: Guard,
     why_alone: str = "",
 ) -> TaskInjection:
     """Prepare the submission of a task; the directory of its launch is made, and stays, whatever comes after that.
 
     :param why_alone: why a certain event log is enough; empty where it is not known to be
-    :param why_not_home: says why an event log in the directory of a URL cannot be copied from there; empty if it can
+    :param why_not_copied: says why an event log in the directory of a URL cannot be copied from there; empty if it can
     :raises NoEvidenceError: when the job has neither the listener nor an event log
     :raises Exception: for a lineage directory that cannot be used, and what
         :func:`spark_lineage.inject.preparation.prepare` raises: there will be no lineage then
@@ -355,7 +357,7 @@ def inject_task(
     for key, value in lineage.tags.items():
         if not is_writable_tag(key, value):
             guard.log.warning("The tag %r is left out: the listener takes no ':' and ';' in tags.", key)
-    task = _Task(lineage, arguments, submitter, why_not_home, guard)
+    task = _Task(lineage, arguments, submitter, why_not_copied, guard)
     injected, why_not = task.chosen(settings, why_alone)
     if not injected.evidence:
         log = injected.event_log
@@ -401,7 +403,7 @@ class _Task:
     lineage: LineageProperties
     arguments: SubmitArguments
     submitter: Submitter
-    why_not_home: Callable[[str], str]
+    why_not_copied: Callable[[str], str]
     guard: Guard
 
     def chosen(self, settings: Settings, why_alone: str) -> tuple[TaskInjection, str]:
@@ -460,7 +462,7 @@ class _Task:
                 or program_says(EVENT_LOG_SETTING.encode(), submitter.application, others),
                 spark_version=spark.spark_version if (spark := submitter.known_installation) else "",
                 is_read_here=settings.event_log_from in {"auto", "directory"},
-                why_not_home=self.why_not_home,
+                why_not_copied=self.why_not_copied,
             )
             if log.is_ours:
                 _make_event_logs(directory, log.programs_directory)

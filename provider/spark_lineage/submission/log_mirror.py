@@ -36,34 +36,34 @@ _PAUSE_SECONDS, _BRIEF_SECONDS = 1.0, 3.0
 _KILLED_SECONDS = 12.0
 
 
-def why_not_home(url: str, collect: str, webhdfs_urls: Sequence[str], *, has_history: bool) -> str:
+def why_not_copied(url: str, event_log_from: str, webhdfs_urls: Sequence[str], *, has_history: bool) -> str:
     """Return why an event log that this machine does not see cannot be copied, empty where it can."""
-    if collect == "directory":
+    if event_log_from == "directory":
         return "event_log_from is directory"
-    is_elsewhere = collect == "auto" and local_directory(url) is not None
+    is_elsewhere = event_log_from == "auto" and local_directory(url) is not None
     stored = "it is on the driver's machine" if is_elsewhere else why_unreadable(url, webhdfs_urls)
     history = "" if has_history else "the connection names no history_server_url"
-    reasons = {"event_log": (stored,), "history": (history,)}.get(collect, (stored, history))
+    reasons = {"event_log": (stored,), "history": (history,)}.get(event_log_from, (stored, history))
     return "" if "" in reasons else "; ".join(reasons)
 
 
-def place_of_server(given: str, collect: str, webhdfs_urls: Sequence[str]) -> str:
+def server_log_directory(given: str, event_log_from: str, webhdfs_urls: Sequence[str]) -> str:
     """Return where the event log of a server is read that others use as well: a path, or the URL of a directory.
 
     :param given: its ``spark.eventLog.dir``, empty where it writes none
     :raises OSError: where it cannot be read from here; the text says what to set
     """
     path = local_directory(given)
-    if path is not None and collect in {"auto", "directory"} and os.access(path, os.R_OK | os.X_OK):
+    if path is not None and event_log_from in {"auto", "directory"} and os.access(path, os.R_OK | os.X_OK):
         return path
     url = Path(path).as_uri() if path is not None else remote_directory(given)
     if not given:
         reason = "it writes no event log"
-    elif collect == "history":
+    elif event_log_from == "history":
         reason = "event_log_from is history, and the History Server gives a log as a whole"
     elif url is None:
         reason = f"its spark.eventLog.dir {given} is no directory"
-    elif why_not := why_not_home(url, collect, webhdfs_urls, has_history=False):
+    elif why_not := why_not_copied(url, event_log_from, webhdfs_urls, has_history=False):
         reason = f"its spark.eventLog.dir {given} cannot be read here ({why_not})"
     else:
         return url
@@ -75,7 +75,7 @@ class LogMirror:
 
     It is for one thread, as the collector is. Trouble is said once for each source, and raises nothing.
 
-    :param collect: the setting: ``auto``, ``directory``, ``event_log`` or ``history``
+    :param event_log_from: the setting: ``auto``, ``directory``, ``event_log`` or ``history``
     :param driver: what is known of the driver, with its applications
     :param history: asks the History Server; None where the connection names none
     """
@@ -83,7 +83,7 @@ class LogMirror:
     def __init__(
         self,
         launch: Launch,
-        collect: str,
+        event_log_from: str,
         collector: Collector,
         *,
         driver: Driver,
@@ -96,13 +96,13 @@ class LogMirror:
         self.is_asking = False
         """Whether a source is being asked, which may hang."""
         self._launch = launch
-        self._collect = collect
+        self._event_log_from = event_log_from
         self._collector = collector
         self._log = logger
         self.webhdfs_urls = webhdfs_urls
         self._driver = driver
         self._history = history
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
         self._trouble = ""
 
     @cached_property
@@ -125,9 +125,9 @@ class LogMirror:
             has_several=bool(self._launch.service),
         )
         sources: list[Source] = []
-        if self._collect in {"auto", "event_log"}:
+        if self._event_log_from in {"auto", "event_log"}:
             sources.append(StoredEventLog(self._urls, self.copies, wanted, self.webhdfs_urls))
-        if self._history is not None and not wanted.is_shared and self._collect in {"auto", "history"}:
+        if self._history is not None and not wanted.is_shared and self._event_log_from in {"auto", "history"}:
             sources.append(HistoryLog(self._history, self.copies, wanted))
         return sources
 
@@ -140,7 +140,7 @@ class LogMirror:
         """Return which source is the first, and why; empty for a directory that this machine sees, and for none."""
         if not self.is_expected:
             return ""
-        reasons = ["this machine sees no directory of it"] if self._collect == "auto" else []
+        reasons = ["this machine sees no directory of it"] if self._event_log_from == "auto" else []
         for source in self._sources:
             urls = self._urls() if source.is_growing else []
             why_not = [why_unreadable(url, self.webhdfs_urls) for url in urls] if urls else []
@@ -148,7 +148,7 @@ class LogMirror:
                 reasons += [*dict.fromkeys(why_not)] or ["it lies on the driver's machine"]
                 continue
             why = f": {'; '.join(reasons)}" if reasons else ""
-            return f"the event log is collected from {source.description} (event_log_from={self._collect}{why})"
+            return f"the event log is collected from {source.description} (event_log_from={self._event_log_from}{why})"
         return ""
 
     def poll(self) -> None:
@@ -193,16 +193,16 @@ class LogMirror:
 
     def _wait(self, source: Source, until: Deadline) -> bool:
         """Ask a source until the end has come; once more for what it has, when the time is over."""
-        is_said = False
+        is_logged = False
         while not self._collector.is_closed:
             # A program may have begun another application since its log was looked for.
             if self._pull(source, is_last=source.is_growing or until.seconds_left < _PAUSE_SECONDS):
                 return True
             if until.seconds_left < _PAUSE_SECONDS:
                 return False
-            if not is_said:
+            if not is_logged:
                 self._log.info("Waiting for the event log from %s, up to %d s.", source.description, until.seconds_left)
-            is_said = True
+            is_logged = True
             time.sleep(_PAUSE_SECONDS)
         return False
 
@@ -214,8 +214,8 @@ class LogMirror:
         except Exception as error:
             self._trouble = error_line(error)
             text = f"{source.description}: {self._trouble}"
-            if text not in self._said:
-                self._said.add(text)
+            if text not in self._logged:
+                self._logged.add(text)
                 self._log.debug("The event log is not read yet from %s", text)
             return False
         finally:
@@ -225,13 +225,13 @@ class LogMirror:
 
     def _urls(self) -> list[str]:
         """Return the directories of logs that can be read from here: of the user, and of the applications."""
-        told = map(remote_directory, self._collector.event_log_directories.values())
+        reported = map(remote_directory, self._collector.event_log_directories.values())
         named = (*self._launch.event_logs, *(self._driver.event_logs if self._launch.session_id else ()))
         places = [place for place in named if "://" in place]
-        if self._collect != "event_log":
+        if self._event_log_from != "event_log":
             places = [place for place in places if local_directory(place) is None]
         urls = dict.fromkeys(places)
-        for url in filter(None, told):
+        for url in filter(None, reported):
             # Spark reports what it was given, which has no connection.
             if url not in {split_connection(place)[0] for place in places}:
                 urls[url] = None

@@ -28,7 +28,7 @@ from spark_lineage.merge.transition import StatusTransition, report_of
 from spark_lineage.settings.places import DEFAULT_JAR, lineage_directory
 from spark_lineage.submission.declared import declared_lineage
 from spark_lineage.submission.event_channel import route_of
-from spark_lineage.submission.log_mirror import why_not_home
+from spark_lineage.submission.log_mirror import why_not_copied
 from spark_lineage.task.running import Running, notifications_of
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.sources import managers_of
@@ -266,7 +266,7 @@ class Prepared:
             settings,
             self.adapter.arguments,
             self.adapter.submitter,
-            why_not_home=lambda url: why_not_home(
+            why_not_copied=lambda url: why_not_copied(
                 url, settings.event_log_from, endpoints.webhdfs_urls, has_history=has_history
             ),
             guard=self.guard,

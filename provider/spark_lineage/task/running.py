@@ -26,7 +26,7 @@ from spark_lineage.launch.log import Log, error_text, log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.transition import ENDED, StatusSummary, StatusTransition
-from spark_lineage.submission.log_mirror import place_of_server
+from spark_lineage.submission.log_mirror import server_log_directory
 from spark_lineage.submission.submission import Submission
 from spark_lineage.task.links import DRIVER_LOG, HISTORY, MANAGER, UI, show_pages
 from spark_lineage.task.tracking import Tracking
@@ -179,7 +179,7 @@ class Running:
             from spark_lineage.settings.hadoop import name_nodes
 
             mirror.webhdfs_urls = name_nodes(self.prepared.adapter.submitter.env, given)
-        place = place_of_server(given, self._settings.event_log_from, mirror.webhdfs_urls)
+        place = server_log_directory(given, self._settings.event_log_from, mirror.webhdfs_urls)
         driver.event_logs = (place,)
         log.info("Lineage comes from the event log of the Spark Connect server, in %s", place)
         urls = tuple(mirror.webhdfs_urls)
