@@ -15,7 +15,7 @@ from real_spark import environment
 from service_jobs import PROGRAM, assert_child, assert_complete, assert_lacking, left_child, state, wait_for_child
 
 from spark_lineage.launch.launch import launches_below
-from spark_lineage.submission.stored_event_log import opened
+from spark_lineage.submission.stored_event_log import open_file_system
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
@@ -189,7 +189,7 @@ def test_log_in_dbfs_is_read_a_part_at_a_time(tmp_path: Path, monkeypatch: pytes
         connection = {"conn_type": "databricks", "host": "127.0.0.1", "port": port, "password": "the-token"}
         monkeypatch.setenv("AIRFLOW_CONN_BRICKS", json.dumps(connection))
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(made.authority))
-        files, root = opened("dbfs://bricks@/of/shop", ())
+        files, root = open_file_system("dbfs://bricks@/of/shop", ())
         assert [one["type"] for one in files.ls(root, detail=True)] == ["directory"]
         assert files.cat_file(f"{root}/cluster/eventlog/node/7/eventlog") == content
         with pytest.raises(FileNotFoundError):

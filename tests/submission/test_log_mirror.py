@@ -682,7 +682,7 @@ def test_a_connection_that_cannot_be_used_is_named_with_the_reason(
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_MY_AWS", "aws://")
     with pytest.raises(stored_event_log.SourceError) as raised:
-        stored_event_log.opened(f"{scheme}://{name}@bucket/logs", ())
+        stored_event_log.open_file_system(f"{scheme}://{name}@bucket/logs", ())
     assert str(raised.value) in {
         "the connection nobody cannot be used: The conn_id `nobody` isn't defined",
         "the connection my_aws cannot be used: no provider with a file system for gs:// is installed",

@@ -19,7 +19,7 @@ from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.launch.directory import check_root, without_scheme
 from spark_lineage.launch.log import error_line
 from spark_lineage.settings.places import lineage_directory, outbox_directory
-from spark_lineage.submission.stored_event_log import opened
+from spark_lineage.submission.stored_event_log import open_file_system
 
 # A file that is appended to is written anew there, or not at all.
 _OBJECT_STORES = ("s3", "gcs", "goofys", "blobfuse", "rclone", "juicefs", "oss")
@@ -71,7 +71,7 @@ def check_records(setup: Setup) -> Iterator[Finding]:
         return
     name = f"doctor-{uuid.uuid4()}"
     try:
-        store, root = opened(place, ())
+        store, root = open_file_system(place, ())
         store.pipe_file(f"{root}/{name}", b"doctor")
         store.cat_file(f"{root}/{name}")
         store.rm_file(f"{root}/{name}")

@@ -14,7 +14,7 @@ from spark_lineage.launch.log import error_line
 from spark_lineage.settings import SettingError
 from spark_lineage.settings.hadoop import is_event_log_on
 from spark_lineage.submission.log_mirror import why_not_copied
-from spark_lineage.submission.stored_event_log import changed_at, opened, why_unreadable
+from spark_lineage.submission.stored_event_log import changed_at, open_file_system, why_unreadable
 from spark_lineage.watch.endpoints import Endpoints
 
 _REMEDY = {
@@ -62,7 +62,7 @@ def _read(url: str, setup: Setup, endpoints: Endpoints) -> Finding:
             return ok(f"{url} is not read from here ({why_not}): event logs come from the History Server")
         return problem(f"{url} cannot be read: {why_not}", _remedy(url))
     try:
-        fs, root = opened(url, endpoints.webhdfs_urls)
+        fs, root = open_file_system(url, endpoints.webhdfs_urls)
         name = _read_latest(fs, root)
     except Exception as error:
         return problem(f"{url} cannot be read: {error_line(error)}", _remedy(url))

@@ -21,7 +21,7 @@ from pathlib import Path
 from spark_lineage.launch.directory import ROLLING
 from spark_lineage.plans.event_log_files import HEAD_OF_LOG_BYTES, EventLogError, run_id_of
 from spark_lineage.submission.copies import Copies, Wanted
-from spark_lineage.submission.stored_event_log import opened
+from spark_lineage.submission.stored_event_log import open_file_system
 
 CURRENT = "eventlog"
 _CLUSTER = re.compile(r"(\d{4}-\d{6})-\w+\Z")
@@ -37,7 +37,7 @@ class DeliveredLogs:
 
     def __init__(self, url: str, *, copies: Copies, wanted: Wanted) -> None:
         self._copies, self._wanted = copies, wanted
-        self._fs, self._root = opened(posixpath.dirname(posixpath.dirname(url)), ())
+        self._fs, self._root = open_file_system(posixpath.dirname(posixpath.dirname(url)), ())
         self._ends: dict[str, bool] = {}
         self._others: set[str] = set()
         self._archived: set[str] = set()

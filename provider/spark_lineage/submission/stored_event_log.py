@@ -146,7 +146,7 @@ class _Directory:
     def __init__(self, url: str, *, copies: Copies, wanted: Wanted, webhdfs_urls: Sequence[str]) -> None:
         self._copies = copies
         self._wanted = wanted
-        self._fs, self._root = opened(url, webhdfs_urls)
+        self._fs, self._root = open_file_system(url, webhdfs_urls)
         self._logs: dict[str, bool] = {}
         self._others: set[str] = set()
         """Logs of other runs, which are not looked into again."""
@@ -274,7 +274,7 @@ class _Directory:
             yield piece
 
 
-def opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
+def open_file_system(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
     """Return a file system, and the path of the directory in it.
 
     :param url: its user is an Airflow connection, as ``split_connection`` finds it

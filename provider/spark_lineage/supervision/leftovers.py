@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from spark_lineage.launch.retention import APPLICATION, EVENT_LOG
 from spark_lineage.plans.event_log_files import IN_PROGRESS
 from spark_lineage.submission.copies import SourceError
-from spark_lineage.submission.stored_event_log import changed_at, opened, why_unreadable
+from spark_lineage.submission.stored_event_log import changed_at, open_file_system, why_unreadable
 
 Kind = Literal["event_logs", "staging", "checkpoints"]
 
@@ -67,7 +67,7 @@ def remove_leftovers(
             name_nodes = _name_nodes(place, webhdfs_urls)
             if why := why_unreadable(place, name_nodes):
                 raise SourceError(why)  # noqa: TRY301 - as those of the lines around
-            fs, root = opened(place, name_nodes)
+            fs, root = open_file_system(place, name_nodes)
             infos = sorted(fs.ls(root, detail=True), key=lambda info: str(info["name"]))
         except Exception as error:
             why = str(error) if isinstance(error, SourceError) else type(error).__name__

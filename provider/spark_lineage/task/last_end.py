@@ -36,7 +36,7 @@ from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
 from spark_lineage.merge.log_alone import ChangeKey, Lent, is_lacking
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.settings.places import lineage_directory
-from spark_lineage.submission.stored_event_log import opened
+from spark_lineage.submission.stored_event_log import open_file_system
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -121,7 +121,9 @@ class Record:
         place = without_scheme(settings.records_dir)
         # Here, in the task's own thread, because of the connection.
         self._store: Any
-        self._store, root = opened(place, ()) if "://" in place else (None, place or lineage_directory(settings))
+        self._store, root = (
+            open_file_system(place, ()) if "://" in place else (None, place or lineage_directory(settings))
+        )
         self._directory = root if self._store is not None else f"{root}/{LAST_ENDS_DIRECTORY}"
         self._bound = LINEAGE_FILES if self._store is None else _RECORDS
         self._path = ""
