@@ -1,4 +1,4 @@
-"""The laws of the design: which way the arrows point, what runs on executors, who touches the Spark provider's hook."""
+"""Rules of the design: which package imports which, what runs on executors, who touches the Spark provider's hook."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PACKAGE = "spark_lineage"
 ROOTS = ("provider", "operators", "listeners")
-# Which room may import which; what is not here is forbidden. Top-level modules and roots are rooms, too.
+# The packages that each package may import; all others are forbidden. Top-level modules and roots count as packages.
 _LEAVES = {"naming", "secrets", "merge", "launch"}
-ARROWS = {
+DEPENDENCIES = {
     "secrets": set(),
     "merge": {"naming"},
     "launch": {"merge", "secrets"},
@@ -44,32 +44,32 @@ ARROWS = {
     "atlas": {"cli", "deliver", "launch", "naming", "secrets", "settings"},
     "notify": _LEAVES | {"emit", "settings"},
     "archive": _LEAVES | {"submission", "declare", "emit", "plans"},
-    # What the tab shows, from JSON alone.
+    # The tab shows JSON alone.
     "view": set(),
     "task": _LEAVES | {"settings", "inject", "adapters", "submission", "watch", "emit", "deliver", "add_ons"},
     "recover": _LEAVES - {"secrets"} | {"add_ons", "settings", "adapters", "submission", "watch", "emit", "deliver"},
     "doctor": _LEAVES - {"merge"}
     | {"cli", "deliver", "http_client", "inject", "plans", "settings", "submission", "watch"},
-    # What nobody but the table of add-ons names.
+    # The table of add-ons alone names these packages.
     "coverage": {"adapters", "cli", "deliver", "emit", "policy", "settings", "view"},
     "supervision": {"cli", "submission", "http_client", "launch", "plans", "secrets", "settings", "watch"},
     "cli": _LEAVES | {"add_ons", "settings", "submission", "plans", "emit", "deliver", "view"},
     "replay": {"archive", "cli", "deliver", "launch", "secrets"},
-    # Its names are texts.
+    # The table names modules as texts.
     "add_ons": set(),
     "operators": {"adapters", "archive", "settings", "task", "triggers"},
-    # It names operators as texts.
+    # The policy names operators as texts.
     "policy": {"launch", "settings", "task"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
     "listeners": {"add_ons", "launch", "merge", "notify", "recover"},
     "provider_info": {"deliver", "settings"},
 }
-# What no task needs, and nothing of the core imports: the table in ``spark_lineage.add_ons`` names it.
+# No task needs these packages, and the core imports none: the table in ``spark_lineage.add_ons`` names them.
 ADD_ONS = ("atlas", "archive", "view", "notify", "doctor", "cli", "supervision", "receiver", "replay", "coverage")
-# What their own users import: the operator of an archive, and listeners.
+# Users import these modules: the operator of an archive, and listeners.
 _OF_ADD_ONS = ("spark_lineage.operators.lineage_archive", "spark_lineage.listeners")
-# Where something leaves: an event that is encoded, a log record, a file or an XCom, what a listener gets, an exception
-# that Airflow shows, what a command or "Test connection" prints. Nothing else takes secrets out.
+# The six exits that remove secrets: an encoded event, a log record, a file or an XCom, an event for a listener, an
+# exception that Airflow shows, the output of a command or of "Test connection". No other module removes any.
 EXITS = {
     "event": {
         *("emit.child_events", "emit.redacted_lineage", "emit.run_event", "emit.task_event"),
@@ -103,10 +103,10 @@ _REDACTING = {
     f"{PACKAGE}.launch.launch.kept",
     f"{PACKAGE}.emit.redacted_lineage.redact_lineage",
 }
-# What logs without ``launch.log``: the program of the user, and what is below that; others set levels of libraries.
+# The first log without ``launch.log``, in or below the program of the user; the others set levels of libraries.
 _OWN_LOGGERS = {"declare", "launch.log", "secrets.redaction"}
 _LEVELS_OF_OTHERS = {"http_client", "plans.query_statement", "watch.endpoints"}
-PURE_ROOMS = (
+PURE = (
     "spark_lineage.merge",
     "spark_lineage.naming",
     "spark_lineage.launch.line",
@@ -185,36 +185,41 @@ def _reached(start: str) -> dict[str, str]:
     return reached
 
 
-def _room(name: str) -> str:
+def _package(name: str) -> str:
     return name.split(".")[1] if "." in name else ""
 
 
-def _arrows() -> dict[tuple[str, str], list[str]]:
-    """The imports between rooms, wherever they stand in a module, also for types alone."""
+def _dependencies() -> dict[tuple[str, str], list[str]]:
+    """Return the imports between packages, wherever they stand in a module, also for types alone."""
     found: dict[tuple[str, str], list[str]] = {}
     for module in _by_name().values():
         for name in module.runtime | module.typing_only:
             if _is_in(name, PACKAGE) and (name in _by_name() or name.rpartition(".")[0] in _by_name()):
-                arrow = (_room(module.name), _room(name))
-                if all(arrow) and arrow[0] != arrow[1]:
-                    found.setdefault(arrow, []).append(f"{module.name} imports {name}")
+                pair = (_package(module.name), _package(name))
+                if all(pair) and pair[0] != pair[1]:
+                    found.setdefault(pair, []).append(f"{module.name} imports {name}")
     return found
 
 
-def test_rooms_import_as_the_table_says() -> None:
-    arrows = _arrows()
+def test_packages_import_only_what_the_table_allows() -> None:
+    imported = _dependencies()
     against = [
-        line for (start, end), lines in sorted(arrows.items()) if end not in ARROWS.get(start, ()) for line in lines
+        line
+        for (start, end), lines in sorted(imported.items())
+        if end not in DEPENDENCIES.get(start, ())
+        for line in lines
     ]
     assert not against
-    unused = sorted((start, end) for start, ends in ARROWS.items() for end in ends if (start, end) not in arrows)
+    unused = sorted(
+        (start, end) for start, ends in DEPENDENCIES.items() for end in ends if (start, end) not in imported
+    )
     assert not unused, "take them out of the table"
 
 
 def test_secrets_are_removed_where_something_leaves() -> None:
     """Each module that removes some is an exit, and each exit does; the functions are imported by their names."""
     named = {f"{PACKAGE}.{name}" for names in EXITS.values() for name in names}
-    modules = [module for module in _by_name().values() if _room(module.name) != "secrets"]
+    modules = [module for module in _by_name().values() if _package(module.name) != "secrets"]
     removing = {
         module.name
         for module in modules
@@ -243,9 +248,9 @@ def test_core_imports_no_add_on() -> None:
     against = {
         f"{module.name} imports {name}"
         for module in _by_name().values()
-        if _room(module.name) not in ADD_ONS and not any(_is_in(module.name, one) for one in _OF_ADD_ONS)
+        if _package(module.name) not in ADD_ONS and not any(_is_in(module.name, one) for one in _OF_ADD_ONS)
         for name in module.runtime | module.typing_only
-        if name in _by_name() and _room(name) in ADD_ONS
+        if name in _by_name() and _package(name) in ADD_ONS
     }
     assert not against
 
@@ -302,9 +307,9 @@ def test_task_runs_without_an_add_on(
     assert bool([key for key, _ in outcome.pushed if key == XCOM_KEY]) == (add_on != "view")
 
 
-def test_rooms_make_no_cycle() -> None:
-    # It raises CycleError, which names the rooms.
-    assert list(TopologicalSorter(ARROWS).static_order())
+def test_packages_import_without_a_cycle() -> None:
+    # A CycleError names the packages.
+    assert list(TopologicalSorter(DEPENDENCIES).static_order())
 
 
 @pytest.mark.parametrize(
@@ -315,7 +320,7 @@ def test_rooms_make_no_cycle() -> None:
         ("listeners", ("spark_lineage.operators",)),
     ],
 )
-def test_arrows_between_roots(root: str, forbidden: tuple[str, ...]) -> None:
+def test_roots_import_only_downwards(root: str, forbidden: tuple[str, ...]) -> None:
     against = [
         f"{module.name} imports {name}"
         for module in _by_name().values()
@@ -326,10 +331,10 @@ def test_arrows_between_roots(root: str, forbidden: tuple[str, ...]) -> None:
     assert not against
 
 
-@pytest.mark.parametrize("room", PURE_ROOMS)
-def test_pure_rooms_import_nothing_heavy(room: str) -> None:
-    members = [name for name in _by_name() if _is_in(name, room)]
-    assert members, f"{room} is missing"
+@pytest.mark.parametrize("package", PURE)
+def test_pure_packages_import_nothing_heavy(package: str) -> None:
+    members = [name for name in _by_name() if _is_in(name, package)]
+    assert members, f"{package} is missing"
     against = [
         f"{member}: {asking} imports {name}"
         for member in members

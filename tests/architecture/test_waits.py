@@ -86,8 +86,8 @@ _METHODS = {
 }
 
 
-def _is_in(name: str, rooms: tuple[str, ...]) -> bool:
-    return any(name == room or name.startswith(f"{room}.") for room in rooms)
+def _is_in(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
 @cache

@@ -126,7 +126,7 @@ def test_every_module_is_imported_from_the_wheel(installed: Path, tmp_path: Path
     assert {"spark_lineage", *imported} == _modules_of_the_sources()
 
 
-def test_pure_rooms_are_imported_from_a_zip(wheel: Path, tmp_path: Path) -> None:
+def test_pure_packages_are_imported_from_a_zip(wheel: Path, tmp_path: Path) -> None:
     imported = _run_outside_the_checkout(IMPORT_PURE, wheel, tmp_path)
 
     assert {"spark_lineage.merge", "spark_lineage.naming", "spark_lineage.launch.line"} <= set(imported)
