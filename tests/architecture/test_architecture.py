@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -459,7 +460,7 @@ def test_names_use_no_empty_words() -> None:
         f"{module.name}: {name}"
         for module in _by_name().values()
         for name in _given_names(module.tree)
-        if _EMPTY_WORDS & {*name.strip("_").lower().split("_")}
+        if _EMPTY_WORDS & {part.lower() for part in re.findall("[A-Z]?[a-z]+", name)}
     }
     assert sorted(found) == []
 

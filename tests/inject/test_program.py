@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.inject.task_injection import program_says
+from spark_lineage.inject.task_injection import is_in_program
 
 WORD = b"eventLog"
 
 
 def says(application: Path, *others: object) -> bool:
-    return program_says(WORD, str(application), map(str, others))
+    return is_in_program(WORD, str(application), map(str, others))
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from spark_lineage.inject.properties import (
     LISTENER,
     UNUSED_FACETS,
     LineageProperties,
-    NoRoomError,
     SubmitArguments,
-    brought,
+    TransportConflictError,
     is_listener,
+    users_class_path,
 )
 from spark_lineage.inject.properties import inject as injected
 
@@ -144,7 +144,7 @@ def test_jars_where_a_class_path_would_lose_datasets_or_not_work(conf, file, fla
     ],
 )
 def test_a_listener_of_the_users_is_known_by_its_name(conf, file, flags):
-    assert len([each for each in brought(SubmitArguments(conf, **flags), file) if is_listener(each)]) == 1
+    assert len([each for each in users_class_path(SubmitArguments(conf, **flags), file) if is_listener(each)]) == 1
 
 
 def test_without_a_jar_the_paths_stay():
@@ -270,7 +270,7 @@ def test_composite_gets_one_more_member(where):
     ],
 )
 def test_transport_that_cannot_be_joined_is_refused(users):
-    with pytest.raises(NoRoomError, match=r"transports\.<name>"):
+    with pytest.raises(TransportConflictError, match=r"transports\.<name>"):
         run(users)
 
 
@@ -416,7 +416,7 @@ def test_what_the_user_set_survives(user, file, jar, mode):
 def test_events_reach_our_file_and_the_users_transport(user, file, jar, mode):
     before = {**file, **user.conf}
     if not has_room(user, file):
-        with pytest.raises(NoRoomError):
+        with pytest.raises(TransportConflictError):
             inject(user, file, LINEAGE, jar, deploy_mode=mode)
         return
     injection = inject(user, file, LINEAGE, jar, deploy_mode=mode)

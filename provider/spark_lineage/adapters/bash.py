@@ -19,7 +19,7 @@ from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, local_s
 from spark_lineage.inject.installation import PropertiesFileError, default_properties_file, read_properties_file
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
-from spark_lineage.inject.task_injection import program_says
+from spark_lineage.inject.task_injection import is_in_program
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedPlace
 from spark_lineage.launch.directory import local_directory, remote_directory
 from spark_lineage.launch.log import Log
@@ -96,7 +96,7 @@ class BashAdapter(OperatorAdapter):
         with suppress(ValueError):
             texts += shlex.split(self._command)
         if prepared.properties.get("spark.submit.deployMode") == "cluster" or any(
-            program_says(mode, "", texts) for mode in _CLUSTER
+            is_in_program(mode, "", texts) for mode in _CLUSTER
         ):
             raise NotImplementedError("the command submits to a cluster; use LineageSparkSubmitOperator for that")
         # What one program says of its log holds for those that say nothing.

@@ -17,7 +17,13 @@ from spark_lineage.doctor.versions import version_of
 from spark_lineage.inject.installation import InstallationNotFoundError, PropertiesFileError, SparkInstallation
 from spark_lineage.inject.jar import is_plain, scala_of
 from spark_lineage.inject.preparation import NO_PYTHON, UserProperties, prepare
-from spark_lineage.inject.properties import LISTENER, JarNotFoundError, LineageProperties, NoRoomError, SubmitArguments
+from spark_lineage.inject.properties import (
+    LISTENER,
+    JarNotFoundError,
+    LineageProperties,
+    SubmitArguments,
+    TransportConflictError,
+)
 from spark_lineage.launch.directory import without_scheme
 
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(?P<major>\d+)(?P<rest>[^"]*)"')
@@ -188,7 +194,7 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
             # A jar that is not there yet is downloaded.
             waiting = replace(setup.settings, evidence="both")
             jar = prepare(SubmitArguments({}), setup.submitter, waiting, lineage).jar
-        except (JarNotFoundError, NoRoomError, PropertiesFileError) as error:
+        except (JarNotFoundError, TransportConflictError, PropertiesFileError) as error:
             # Their texts say what to do.
             has_log = evidence != "listener" and not isinstance(error, PropertiesFileError)
             bad = warning if has_log and evidence == "auto" and not setup.settings.openlineage_jar else problem

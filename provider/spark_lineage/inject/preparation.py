@@ -22,11 +22,11 @@ from spark_lineage.inject.properties import (
     JarNotFoundError,
     LineageProperties,
     SubmitArguments,
-    brought,
     identity_of,
     inject,
     is_listener,
     split,
+    users_class_path,
 )
 from spark_lineage.launch.directory import PRIVATE_FILE
 from spark_lineage.settings import Settings
@@ -135,12 +135,12 @@ def prepare(
 
     :raises JarNotFoundError: when the listener jar cannot be found, not on the driver's host, or not for its Scala
     :raises PropertiesFileError: when the user's properties file cannot be read
-    :raises NoRoomError: when the user's own transport cannot be joined
+    :raises TransportConflictError: when the user's own transport cannot be joined
     """
     found = user_properties(user, submitter)
     file_properties, deploy_mode = found.of_file, found.deploy_mode
     jar = None
-    of_user = brought(user, file_properties)
+    of_user = users_class_path(user, file_properties)
     # Beside one of the user's, Spark would find two.
     listeners = list(filter(is_listener, of_user)) or list(filter(holds_listener, of_user))
     if not listeners and deploy_mode == "client" and submitter.home is not None:

@@ -78,7 +78,7 @@ def inject(
     left out (``is_writable_tag``).
 
     :param jar: None where the user or Spark has the listener already
-    :raises NoRoomError: for a user's transport that cannot be joined
+    :raises TransportConflictError: for a user's transport that cannot be joined
     :raises JarNotFoundError: where Spark would misread the jar's path
     """
     arguments = user
@@ -173,7 +173,7 @@ def inject_jar(
     return replace(user, jars=all_jars), {}
 
 
-def brought(user: SubmitArguments, file_properties: Mapping[str, str]) -> list[str]:
+def users_class_path(user: SubmitArguments, file_properties: Mapping[str, str]) -> list[str]:
     """Return what the user has on the driver's class path: files, and the names of artifacts."""
     jars, packages, class_path = effective_paths(user, file_properties)
     artifacts = [coordinate.split(":")[1] for coordinate in split(packages) if ":" in coordinate]
@@ -207,7 +207,7 @@ def _append(text: str, part: str, separator: str) -> str:
     return f"{text.rstrip(separator)}{separator}{part}" if text.strip() else part
 
 
-class NoRoomError(Exception):
+class TransportConflictError(Exception):
     """The user's own OpenLineage transport cannot be joined by ours."""
 
 
@@ -216,7 +216,7 @@ def inject_transport(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return ``--conf`` with a transport of ours, beside the user's own, and what must stay in a file.
 
-    :raises NoRoomError: for a user's transport that cannot be joined
+    :raises TransportConflictError: for a user's transport that cannot be joined
     """
     effective = {**file_properties, **conf}
     kind = effective.get(TRANSPORT_TYPE, "").strip()
@@ -228,9 +228,11 @@ def inject_transport(
         secret = {key: value for key, value in own.items() if holds_secret(key, value)}
         return {key: value for key, value in {**own, **conf}.items() if key not in secret}, secret
     if kind == "kafka":
-        raise NoRoomError("the job's own OpenLineage transport to Kafka stays its only one: nothing can be added to it")
+        raise TransportConflictError(
+            "the job's own OpenLineage transport to Kafka stays its only one: nothing can be added to it"
+        )
     if not _can_join(kind, effective):
-        raise NoRoomError(
+        raise TransportConflictError(
             "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "
             "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members"
         )

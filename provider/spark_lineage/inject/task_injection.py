@@ -45,8 +45,8 @@ from spark_lineage.inject.properties import (
     TRANSPORT_TYPE,
     JarNotFoundError,
     LineageProperties,
-    NoRoomError,
     SubmitArguments,
+    TransportConflictError,
     identity_of,
     is_writable_tag,
     misread_in_lists,
@@ -244,7 +244,7 @@ def _whole_lists(effective: Mapping[str, str]) -> dict[str, str]:
 
 
 @_PROGRAM_FILES.bounded
-def program_says(word: bytes, application: str, others: Iterable[str]) -> bool:
+def is_in_program(word: bytes, application: str, others: Iterable[str]) -> bool:
     """Whether ``word`` is in the program, in what it imports from beside it, or in ``others``: files or plain texts.
 
     What is not on this machine is not looked into, nor are modules of the Python that runs the program.
@@ -438,7 +438,7 @@ class _Task:
         if settings.evidence != "event_log":
             try:
                 return prepare(arguments, submitter, settings, lineage), ""
-            except (JarNotFoundError, NoRoomError) as error:
+            except (JarNotFoundError, TransportConflictError) as error:
                 if settings.evidence == "listener":
                     raise
                 why_not = str(error)
@@ -459,7 +459,7 @@ class _Task:
                 deploy_mode=prepared.deploy_mode,
                 shared_directory=settings.event_log_dir,
                 is_programs=EVENT_LOG_PREFIX in options
-                or program_says(EVENT_LOG_SETTING.encode(), submitter.application, others),
+                or is_in_program(EVENT_LOG_SETTING.encode(), submitter.application, others),
                 spark_version=spark.spark_version if (spark := submitter.known_installation) else "",
                 is_read_here=settings.event_log_from in {"auto", "directory"},
                 why_not_copied=self.why_not_copied,
