@@ -10,7 +10,7 @@ from openlineage.client.generated.job_type_job import JobTypeJobFacet
 from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 
 from spark_lineage.emit.run_event import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
-from spark_lineage.emit.task_event import as_meant
+from spark_lineage.emit.task_event import corrected_event
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
 
@@ -29,13 +29,13 @@ def event(state: str, run_facets: dict[str, Any], job_facets: dict[str, Any]) ->
 
 @pytest.mark.parametrize("status", [facet(STATUS_KEY, state="ABORT"), {"state": "ABORT"}])
 def test_a_killed_task_is_an_abort(status: Any) -> None:
-    assert as_meant(event("FAIL", {STATUS_KEY: status}, {})).eventType is RunState.ABORT
+    assert corrected_event(event("FAIL", {STATUS_KEY: status}, {})).eventType is RunState.ABORT
     # Somebody has set it to success meanwhile.
-    assert as_meant(event("COMPLETE", {STATUS_KEY: status}, {})).eventType is RunState.COMPLETE
+    assert corrected_event(event("COMPLETE", {STATUS_KEY: status}, {})).eventType is RunState.COMPLETE
 
 
 def test_a_failed_task_is_not() -> None:
-    assert as_meant(event("FAIL", {STATUS_KEY: facet(STATUS_KEY, state="FAIL")}, {})).eventType is RunState.FAIL
+    assert corrected_event(event("FAIL", {STATUS_KEY: facet(STATUS_KEY, state="FAIL")}, {})).eventType is RunState.FAIL
 
 
 def test_a_stream_has_its_type_and_its_tags() -> None:
@@ -44,7 +44,7 @@ def test_a_stream_has_its_type_and_its_tags() -> None:
     )
     ours = SparkJobFacet(processingType="STREAMING", tags={"team": "sales", "gold": ""})
     given = event("RUNNING", {}, {"tags": tags, JOB_KEY: ours})
-    facets: Any = as_meant(given).job.facets
+    facets: Any = corrected_event(given).job.facets
     assert facets["jobType"].processingType == "STREAMING"
     assert [(tag.key, tag.value) for tag in facets["tags"].tags] == [
         ("nightly", "nightly"),
@@ -61,9 +61,9 @@ def test_a_stream_has_its_type_and_its_tags() -> None:
 def test_an_index_may_be_in_the_name(is_wanted: bool, index: int | None, name: str) -> None:
     airflow = {"taskInstance": {"map_index": index}}
     ours = SparkJobFacet(isMapIndexInName=is_wanted)
-    assert as_meant(event("START", {"airflow": airflow}, {JOB_KEY: ours})).job.name == name
+    assert corrected_event(event("START", {"airflow": airflow}, {JOB_KEY: ours})).job.name == name
 
 
 def test_an_event_of_another_task_stays() -> None:
     other = event("FAIL", {}, {})
-    assert as_meant(other) is other
+    assert corrected_event(other) is other

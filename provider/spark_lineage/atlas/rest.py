@@ -14,7 +14,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.types import SERVICE, left_alone, to_make, to_update
-from spark_lineage.deliver.sender import Later, Refused, no_of
+from spark_lineage.deliver.sender import Later, Refused, rejection_of
 from spark_lineage.launch.log import Log
 
 _log = Log(__name__)
@@ -203,7 +203,7 @@ class AtlasRest:
             raise AtlasRefusal(text, answer.status_code)
         # A page or a redirect is that of a login in front of Atlas: its events wait.
         status = answer.status_code if answer.is_error else _UNAUTHORIZED
-        raise no_of(status, text, answer.headers.get("Retry-After", ""))
+        raise rejection_of(status, text, answer.headers.get("Retry-After", ""))
 
 
 def _fitting(names: Iterable[str]) -> Iterator[list[str]]:

@@ -17,7 +17,7 @@ from openlineage.client.transport.transport import Config, Transport
 from spark_lineage.deliver.spool import TERMINAL, Outgoing
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.run_event import value_of
-from spark_lineage.emit.task_event import as_meant
+from spark_lineage.emit.task_event import corrected_event
 from spark_lineage.launch.bounded_run import Kill
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.settings.places import section_settings
@@ -67,7 +67,7 @@ class ConnectionTransport(Transport):
             seconds = Kill.of_process.deadline.within(seconds).seconds_left
         guard = Guard(lambda: False, _log)
         sender = ConnectionSender((self.config.conn_id,), settings, guard, is_for_provider=True)
-        sender.put(Outgoing.encode(as_meant(event)), at_most_seconds=seconds)
+        sender.put(Outgoing.encode(corrected_event(event)), at_most_seconds=seconds)
         if left := sender.deliver(seconds):
             _log.warning(
                 "Of the events for %s, %s: `spark-lineage outbox list` has the reason.",

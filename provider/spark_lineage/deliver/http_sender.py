@@ -19,9 +19,9 @@ from spark_lineage.deliver.sender import (
     MAX_BODY_BYTES,
     SUCCESSES,
     Later,
-    description,
+    answer_text,
     is_page,
-    no_of,
+    rejection_of,
 )
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.settings import SettingError
@@ -73,7 +73,7 @@ class HttpSender:
         response, content = self._answer(body, self._headers, _ANSWER_SECONDS)
         if response.status_code not in SUCCESSES or is_page(content):
             retry_after = response.headers.get("Retry-After", "")
-            raise no_of(response.status_code, _described(response, content), retry_after)
+            raise rejection_of(response.status_code, _described(response, content), retry_after)
 
     def probe(self) -> tuple[bool, str]:
         """Post an empty body, with the credentials.
@@ -173,7 +173,7 @@ def trusted(config: Mapping[str, Any]) -> ssl.SSLContext | bool:
 
 def _described(response: httpx.Response, content: bytes) -> str:
     location = response.headers.get("Location")
-    return description(str(response.url), response.status_code, response.reason_phrase, location, content)
+    return answer_text(str(response.url), response.status_code, response.reason_phrase, location, content)
 
 
 def _start_of(response: httpx.Response) -> bytes:

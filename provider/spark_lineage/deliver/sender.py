@@ -115,7 +115,7 @@ def sender_of(config: Mapping[str, Any]) -> Sender:
     return TransportSender(transport_of(config))
 
 
-def no_of(status: int, why: str, retry_after: str = "") -> Later | Refused:
+def rejection_of(status: int, why: str, retry_after: str = "") -> Later | Refused:
     """Return what an HTTP answer means that does not take the event.
 
     :param retry_after: the header
@@ -132,7 +132,7 @@ def is_page(body: bytes) -> bool:
     return _PAGE.match(body) is not None
 
 
-def description(url: str, status: int, reason: str, location: str | None, body: bytes) -> str:
+def answer_text(url: str, status: int, reason: str, location: str | None, body: bytes) -> str:
     """Return what is wrong with an answer, and what to do."""
     text = f"{url.partition('?')[0]} answered {status} {reason}".rstrip()
     if status in _REDIRECTS:

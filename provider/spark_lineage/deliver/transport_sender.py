@@ -17,7 +17,7 @@ from openlineage.client.transport.transform import TransformTransport
 from openlineage.client.transport.transport import Config, Transport
 from openlineage.client.utils import import_from_string
 
-from spark_lineage.deliver.sender import Later, Refused, Sender, no_of, sender_of
+from spark_lineage.deliver.sender import Later, Refused, Sender, rejection_of, sender_of
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.secrets.redaction import beginning
 from spark_lineage.settings import SettingError
@@ -146,7 +146,7 @@ def answer_of(error: BaseException) -> Later | Refused:
         response = getattr(each, "response", None)
         status = getattr(response, "status_code", None)
         if isinstance(status, int):
-            return no_of(status, text, str((getattr(response, "headers", None) or {}).get("Retry-After") or ""))
+            return rejection_of(status, text, str((getattr(response, "headers", None) or {}).get("Retry-After") or ""))
     return Later(text, is_away=any(kind.__name__ in _NO_CONNECTION for kind in type(error).__mro__))
 
 

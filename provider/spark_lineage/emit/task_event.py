@@ -92,7 +92,7 @@ class JobDetails(Struct, frozen=True):
         return cls(tags, source, settings.map_index_in_job_name)
 
     def facets(self, *, is_streaming: bool) -> dict[str, Any]:
-        """OpenLineage's ``sourceCodeLocation``; and what :func:`as_meant` puts in the place of the provider's words."""
+        """Return ``sourceCodeLocation``, and the facet by which :func:`corrected_event` corrects an event."""
         job = SparkJobFacet(
             processingType="STREAMING" if is_streaming else "BATCH",
             tags=dict(self.tags),
@@ -236,7 +236,7 @@ def task_event(
         text = None if "errorMessage" in lineage.run_facets else error or None
         event = Unsent().fail_task(**names, end_time=now, error=text)
     event.eventType = RunState(event_type)
-    return as_meant(event)  # type: ignore[return-value]  # a RunEvent stays one
+    return corrected_event(event)  # type: ignore[return-value]  # a RunEvent stays one
 
 
 def described(airflow: AirflowTry) -> dict[str, Any]:
@@ -372,7 +372,7 @@ def _older_emission(task: Any) -> Emission:
     return Emission(is_wanted and not is_operator_disabled(task), has_lineage=True)
 
 
-def as_meant(event: Event) -> Event:
+def corrected_event(event: Event) -> Event:
     """Return an event as our operator means it; any other event as it is.
 
     The provider (2.20) says BATCH of every job, puts the tags of the DAG in the place of the task's, and says FAIL of a
