@@ -101,7 +101,7 @@ _REDACTING = {
     *(f"{PACKAGE}.secrets.redaction.{name}" for name in ("Redaction", "clean_errors", "redact", "redact_command")),
     *(f"{PACKAGE}.secrets.redaction.redact_{name}" for name in ("dataset", "error", "event", "key", "name", "value")),
     f"{PACKAGE}.adapters.driver_output.LineRedaction",
-    f"{PACKAGE}.launch.launch.kept",
+    f"{PACKAGE}.launch.launch.storable_transitions",
     f"{PACKAGE}.emit.redacted_lineage.redact_lineage",
 }
 # The first log without ``launch.log``, in or below the program of the user; the others set levels of libraries.

@@ -14,7 +14,7 @@ from airflow.utils.state import TaskInstanceState
 from asgiref.sync import sync_to_async
 
 from spark_lineage.launch.driver import Driver
-from spark_lineage.launch.launch import Launch, kept, stored_launch
+from spark_lineage.launch.launch import Launch, storable_transitions, stored_launch
 from spark_lineage.launch.log import Log
 from spark_lineage.merge.transition import StatusLedger
 from spark_lineage.secrets.redaction import beginning
@@ -116,7 +116,7 @@ class SparkApplicationTrigger(BaseTrigger):
             await asyncio.sleep(min(left, pause_seconds(self.poll_seconds, unanswered, self.poll_seconds)))
 
     def _event(self, status: str, error: str, ledger: StatusLedger) -> TriggerEvent:
-        error, seen = beginning(error, _ERROR_LENGTH), kept(ledger.transitions)
+        error, seen = beginning(error, _ERROR_LENGTH), storable_transitions(ledger.transitions)
         payload = {"status": status, "error": error, "transitions": seen, "kept": self.kept}
         return TriggerEvent(payload)  # type: ignore[no-untyped-call]
 

@@ -193,7 +193,7 @@ class TaskKey(Struct, frozen=True):
         return cls(task_instance.dag_id, task_instance.run_id, task_instance.task_id, -1 if index is None else index)
 
 
-def kept(transitions: Iterable[StatusTransition]) -> list[Any]:
+def storable_transitions(transitions: Iterable[StatusTransition]) -> list[Any]:
     """Return transitions as JSON without secrets, as they are kept."""
     return [
         msgspec.to_builtins(structs.replace(one, detail=redact(one.detail), exception=redact(one.exception)))

@@ -13,7 +13,7 @@ from msgspec import json, structs
 from spark_lineage.http_client import NoAnswerError
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, BoundedRun, Deadline
 from spark_lineage.launch.directory import TRANSITIONS_FILE, append_private
-from spark_lineage.launch.launch import kept, read_transitions
+from spark_lineage.launch.launch import read_transitions, storable_transitions
 from spark_lineage.launch.log import Log, log_trouble
 from spark_lineage.merge.transition import (
     ENDED,
@@ -174,7 +174,7 @@ class StatusMonitor:
         with self._writing:
             with self._lock:
                 transitions, self._unwritten = self._unwritten, []
-            lines = b"".join(json.encode(one) + b"\n" for one in kept(transitions))
+            lines = b"".join(json.encode(one) + b"\n" for one in storable_transitions(transitions))
             try:
                 if lines and self._directory.is_dir():
                     append_private(self._directory / TRANSITIONS_FILE, [lines])
