@@ -62,7 +62,7 @@ class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
             if status == RUNNING:
                 if self._session is not None:
                     with self._waiting():
-                        self._session.look()
+                        self._session.send_running()
                     self._stop_if_killed()
                 self.poll_until_complete(external_id, context)
                 return

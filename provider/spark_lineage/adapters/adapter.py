@@ -68,7 +68,7 @@ class Observer(Protocol):
     def started(self, process_id: int) -> None:
         """Learn that the process of the job runs on this machine."""
 
-    def learnt(self) -> None:
+    def driver_changed(self) -> None:
         """Learn that the log has said something new of the driver."""
 
     def submitted(self, external_id: str) -> None:
@@ -223,7 +223,7 @@ class OperatorAdapter(ABC):
         is_news = self.output.read(line, self.driver)
         if self.observer is not None:
             if is_news:
-                self.observer.learnt()
+                self.observer.driver_changed()
             self.observer.waiting()
         return self.output.redact(line)
 

@@ -83,7 +83,7 @@ def recover(
     # As the task calls it.
     process = f"{launch.host}:{'?' if launch.process_id is None else launch.process_id}"
     monitor.driver_id = process if launch.deploy_mode == "client" else launch.external_id or ""
-    submission.see_the_end(Deadline(), lambda: end or service_end(launch))
+    submission.query_end(Deadline(), lambda: end or service_end(launch))
     status, detail = None, "the driver has ended"
     if launch.deploy_mode == "client":
         status, detail = _client_end(launch, submission, is_ended_here=ended_processes > 0)

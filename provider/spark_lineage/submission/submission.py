@@ -180,7 +180,7 @@ class Submission:
         ids = self.collector.application_ids
         return ids | {self.driver.application_id} if self.driver.application_id else ids
 
-    def see_the_end(self, until: Deadline, service_end: Callable[[], DriverEnd | None]) -> None:
+    def query_end(self, until: Deadline, service_end: Callable[[], DriverEnd | None]) -> None:
         """Ask the cluster for its last word.
 
         :param service_end: returns that of the service which runs the driver, if one does

@@ -203,7 +203,7 @@ def _conclude(running: Running, error: BaseException | None) -> tuple[TaskState,
     submission, kill = running.submission, running.prepared.kill
     monitor, is_client = submission.monitor, running.launch.deploy_mode == "client"
     exit_code = submission.driver.exit_code if is_client else None
-    submission.see_the_end(kill.deadline, running.prepared.adapter.end)
+    submission.query_end(kill.deadline, running.prepared.adapter.end)
     state = submission.conclude(EndFacts(kill.is_asked, exit_code=exit_code, is_succeeded=error is None))
     reason = _reason(running, state, error)
     ids = submission.application_ids

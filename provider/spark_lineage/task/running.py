@@ -123,7 +123,7 @@ class Running:
         while not self._is_ending.wait(self._settings.poll_interval_seconds):
             try:
                 submission.poll()
-                self.learnt()
+                self.driver_changed()
                 self._tracking.report(submission.collector, is_logged=submission.event_logs.is_followed)
                 self._clean_up()
             except Exception as error:
@@ -187,11 +187,11 @@ class Running:
 
     def submitted(self, external_id: str) -> None:
         """Learn the id by which the provider finds the running job again."""
-        self.learnt()
+        self.driver_changed()
         self.keep(external_id=external_id)
         self.submission.monitor.submitted(external_id, AIRFLOW if self.launch.service else SUBMIT)
 
-    def learnt(self, *, is_over: bool = False) -> None:
+    def driver_changed(self, *, is_over: bool = False) -> None:
         """Show the links that are known by now; any thread may."""
         pages = self.submission.sources.linked(StatusSummary(), self.submission.driver.application_id)
         self._links.show(UI, "" if is_over else pages.ui_url)
@@ -210,7 +210,7 @@ class Running:
 
     # A task that a trigger waits for.
 
-    def look(self) -> None:
+    def send_running(self) -> None:
         """Wait until what is there was read; a RUNNING event of it is on its way then."""
         self._tracking.repeat()
         self._has_looked.wait(self._settings.lineage_timeout)
@@ -313,7 +313,7 @@ class Running:
         deadline, monitor = self.prepared.kill.deadline, self.submission.monitor
         monitor.stop()
         monitor.flush(deadline.within(BRIEF_SECONDS))
-        self.learnt(is_over=True)
+        self.driver_changed(is_over=True)
         self._links.push()
         if self.notifications is not None and not self.launch.child:
             with self.guard("Listeners may have missed events", can_fail=False):

@@ -201,12 +201,12 @@ class LineageSession:
                 self._running = self._prepared.adapter.observer = self._prepared.resume(kept, seen)
                 self._events.resume()
 
-    def look(self) -> None:
+    def send_running(self) -> None:
         """Send a RUNNING event of what the job has done so far, where it is known of any dataset."""
         with self._guard("The lineage so far is not sent", can_fail=False):
             self._has_looked = True
             if self._running is not None:
-                self._running.look()
+                self._running.send_running()
 
     def kill(self, why: str, kill_job: Callable[[], object]) -> None:
         """Kill the job and leave no process behind: the lineage ends as ABORT, whatever Spark says afterwards (M4).
