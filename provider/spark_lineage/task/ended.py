@@ -49,7 +49,7 @@ _UNREACHED = {
     "ConsoleTransport, which are of INFO (spark.log.level, setLogLevel, log4j2.properties)",
 }
 """Why no event came, by how it was to come."""
-# What drivers and cluster managers write of them.
+# Drivers and cluster managers report a lack of memory in these words.
 _OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|OOMKilled|beyond the '?(?:PHYSICAL|VIRTUAL)")
 _IN_STORE = re.compile(r"(?:s3[an]?|gs|abfss?)://")
 _CLOSED_LATE = " An object store shows a file when it is closed: a driver that was killed has left nothing to read."
@@ -90,7 +90,7 @@ class Ended:
         lineage = task_lineage(collector.state, state, naming=prepared.task.naming, has_actions=has_actions)
         unread = {one.part for one in lineage.unread}
         for reason, count in collector.log_counts.set_aside.items():
-            # Executions count the others.
+            # The lineage's own ``unread`` counts the others.
             if reason not in unread:
                 collector.counts.add(reason, count)
         if running.is_injected:
@@ -99,7 +99,7 @@ class Ended:
             prepared.events.learnt = _learnt(running, lineage, reason, is_whole=is_whole)
             lineage = with_last_types(lineage, prepared.events.repeated)
         lineage = structs.replace(lineage, status=running.submission.summary(reason))
-        # A service that took no job has said so in the error.
+        # The error reports that the service took no job.
         is_refused = error is not None and running.launch.service and running.submission.driver.driver_id is None
         known = collector.counts.read or collector.state.logged or is_refused
         is_lacking = running.is_injected and is_whole and not known
@@ -153,7 +153,7 @@ def unmet(
 
 
 def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = None, *, has_listener: bool) -> str:
-    """Say that there is no lineage, where it was looked for, and what to check.
+    """Return the text of a missing lineage: where the task looked, and what to check.
 
     :param launch: of the job, None where nothing is known of it
     """
@@ -217,7 +217,7 @@ def _conclude(running: Running, error: BaseException | None) -> tuple[TaskState,
             monitor.ended("UNKNOWN", AIRFLOW, ids, "not watched any more", reason)
         else:
             monitor.ended(None, AIRFLOW, ids)
-        # Before all that is still to be sent: whoever comes after a kill reads it.
+        # The transitions are on disk before the end is sent: after a kill, the recovery reads them.
         monitor.flush(kill.deadline.within(BRIEF_SECONDS))
     return state, reason
 
@@ -229,13 +229,13 @@ def _reason(running: Running, state: TaskState, error: BaseException | None) -> 
     if kill.is_asked:
         return f"killed by Airflow ({kill.why})"
     if driver.process_id is None and is_client and error is not None:
-        # Its process could not be started.
+        # No process could be started.
         return error_text(error)
     if state == "COMPLETE":
         return ""
     reason = running.submission.monitor.driver_error
     if not reason and (is_client or driver.exit_code):
-        # What was not submitted, or whose end spark-submit has waited for.
+        # The driver was not submitted, or spark-submit has waited for its end.
         reason = adapter.explain()
     if not is_client:
         with running.guard("The end of the driver's log is not shown", can_fail=False):
@@ -249,7 +249,7 @@ def _shown_log(running: Running, reason: str) -> str:
     deadline = running.prepared.kill.deadline.within(ANSWER_SECONDS)
     BoundedRun(lambda: texts.update(running.submission.sources.log_tail()), "spark-lineage-log").wait(deadline)
     for name, text in dict(texts).items():
-        # Which is cut anywhere.
+        # The first line of a cut text is torn.
         lines = text.splitlines()[1 if len(text.encode()) >= LOG_BYTES else 0 :]
         redact_line = LineRedaction()
         for line in lines:

@@ -1,4 +1,4 @@
-"""What is kept of the last end of a program: its datasets, for the next START, and whether it needs the listener.
+"""The record of a program's last end: its datasets, for the next START, and whether it needs the listener.
 
 It is one file for each submission of a task, below ``records_dir`` or the lineage directory: another program or other
 arguments have none. Nor has a worker that does not share the directory with the one that ran the task before.
@@ -44,17 +44,16 @@ if TYPE_CHECKING:
     from spark_lineage.settings import Settings
 
 MOST_RUNS = 20
-"""So many runs have the log alone before one has both sources again."""
+"""The number of runs with the log alone before one has both sources again."""
 _RECORDS = BoundedPlace("the store of records_dir", 5.0)
 OTHER_NAMES = "datasets, whose names differ from run to run"
-# What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
-# show it without columns.
+# The facets that stay true until the dataset is read or written again. Without ``schema``, Marquez shows no columns.
 _FACETS = ("schema", "symlinks", "dataSource", "catalog", "storage", "datasetType")
 _OF_CHANGE = ("change", "namespace", "name", "objectName", "schema")
 
 
 class Learnt(Struct, frozen=True):
-    """What the last run with both sources has shown of its program.
+    """The need of a program for the listener, as its last run with both sources has shown.
 
     :param at: its end
     :param lacking: what the event log alone does not have, empty where it has everything
@@ -97,7 +96,7 @@ class LastEnd(Struct, frozen=True, dict=True):
 
     @cached_property
     def lent(self) -> Lent:
-        """What a lineage of the event log alone lacks."""
+        """The details that a lineage of the event log alone lacks."""
         inputs, outputs = ({one.dataset: one for one in map(_dataset, side)} for side in (self.inputs, self.outputs))
         keys = (ChangeKey(one["change"], _name(one), one["objectName"]) for one in self.changes)
         schemas = msgspec.convert([one.get("schema", ()) for one in self.changes], list[tuple[SchemaField, ...]])
@@ -119,7 +118,7 @@ class Record:
 
     def __init__(self, settings: Settings, task: Any) -> None:
         place = without_scheme(settings.records_dir)
-        # Here, in the task's own thread, because of the connection.
+        # The task's own thread opens the store, because Airflow reads the connection.
         self._store: Any
         self._store, root = (
             open_file_system(place, ()) if "://" in place else (None, place or lineage_directory(settings))

@@ -33,7 +33,7 @@ class SparkLink(BaseOperatorLink):
     name: str = attrs.field()
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:  # noqa: ARG002
-        """Return the URL of a task instance, by the database of the server that shows its page."""
+        """Return the URL of a task instance from the database of the server that shows its page."""
         from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_0_PLUS
 
         from spark_lineage import add_ons

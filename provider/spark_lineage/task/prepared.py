@@ -98,7 +98,7 @@ class Prepared:
 
     @property
     def job_type(self) -> JobType | None:
-        """What the operator runs, or the last run of the same program was; None where neither is known."""
+        """The type of the operator's job, else of the program's last run; None where neither is known."""
         if self.adapter.job_type is not None or self.events.repeated is None:
             return self.adapter.job_type
         return "STREAMING" if self.events.repeated.is_streaming else "BATCH"
@@ -142,7 +142,7 @@ class Prepared:
                 listeners.close(self.task.settings.brief_seconds)
             raise
         if injection is not None and not injection.prepared.has_listener:
-            # It has no events.
+            # A driver without the listener has no events.
             route, launch = None, structs.replace(launch, events_from="", receiver="")
         log = injection.event_log if injection is not None else None
         places = (*(log.places if log is not None else ()), *self.adapter.log_places)
@@ -171,7 +171,7 @@ class Prepared:
         ti = self.context["ti"]
         ours = {"try_number": ti.try_number, "run_id": str(lineage_run_id(ti)), "is_closed": False}
         launch = structs.replace(launch, **ours, event_conn_ids=self.task.settings.lineage_conn_id)
-        # What the job was submitted with is nowhere stored, but for what the operator says of it.
+        # The properties of the job are stored nowhere: the operator's own are the only ones known.
         self.adapter.remember_secrets()
         running = Running(self, launch, self._submitted_with()[0])
         with self.guard("The timeline begins with this try", can_fail=False):
@@ -217,7 +217,7 @@ class Prepared:
         try:
             lineage = lineage_properties(context, settings)
         except ValueError:
-            # Whoever injects says so.
+            # The injection raises the same error again, and reports it.
             lineage = lineage_properties(context, replace(settings, lineage_dir=""))
         master, env = adapter.submitter.master, adapter.submitter.env
         is_of_yarn, event_log = master.startswith("yarn"), properties.get("spark.eventLog.dir", "")
@@ -273,7 +273,7 @@ class Prepared:
             why_alone=learnt.why_alone(self.made_with) if (learnt := self.events.learnt) is not None else "",
         )
         self.adapter.inject(injection.prepared)
-        # What a driver leaves in a container of YARN is removed.
+        # YARN removes the files that a driver leaves in its container.
         is_in_container = launch.deploy_mode == "cluster" and launch.master.startswith("yarn")
         if is_in_container and not (injection.has_event_log or launch.events_from or settings.lineage_dir):
             log = injection.event_log
@@ -286,7 +286,7 @@ def lineage_properties(context: Context, settings: Settings) -> LineagePropertie
 
     :raises ValueError: for a lineage directory that the listener cannot write to
     """
-    # On purpose here: Airflow takes seconds to import, and the command line does without it.
+    # The import is here, because Airflow takes seconds to import, and the command line does without it.
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins.macros import lineage_job_name
     from airflow.providers.openlineage.utils.spark import inject_parent_job_information_into_spark_properties

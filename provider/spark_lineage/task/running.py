@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from spark_lineage.merge.lineage import TaskState
     from spark_lineage.task.prepared import Prepared
 
-# For what is there to be read at once, however late it is; and for a line that is just being folded.
+# The least time to read files that are on disk already, and to finish the line in progress.
 _AT_LEAST_SECONDS, _LINE_SECONDS = 0.5, 0.3
 
 log = Log(__name__)
@@ -96,7 +96,7 @@ class Running:
             status=self.submission.monitor.summary,
             guard=self.guard,
         )
-        # At the end, for what lies elsewhere.
+        # The deadline of ``submission.finish``.
         self._until = Deadline()
         self._is_ending, self._has_looked = threading.Event(), threading.Event()
         self._is_cleaning_up = True
@@ -133,13 +133,13 @@ class Running:
             submission.finish(self._until)
 
     def _clean_up(self) -> None:
-        """Remove old lineage files; the rest of them is for after the next poll, or for the next job."""
+        """Remove old lineage files, as many as fit in one poll interval; the next poll or the next job goes on."""
         is_cleaning_up, self._is_cleaning_up = self._is_cleaning_up, False
         if not is_cleaning_up:
             return
         with self.guard("Old lineage files are not removed", can_fail=False):
             directory = Path(self.launch.directory)
-            # Where others clean up: of a job that is waited for, nothing may have changed for days.
+            # Another task's clean-up goes by this time: a job that waits may have changed no file for days.
             with suppress(FileNotFoundError):
                 os.utime(directory / LAUNCH_FILE)
             time = Deadline(self._settings.poll_interval_seconds)
@@ -149,7 +149,7 @@ class Running:
                 keep=directory,
                 is_over=lambda: self._is_ending.is_set() or not time.seconds_left,
             )
-            # Not again where all was gone through, or that failed.
+            # The clean-up goes on only if its time was over, and not after an error.
             self._is_cleaning_up = not time.seconds_left
 
     def keep(self, **changes: Any) -> None:
@@ -158,7 +158,7 @@ class Running:
         with self.guard("A retry will not find the lineage of this job", can_fail=False):
             store_launch(self.prepared.store, self.launch)
 
-    # What the adapter calls in the task's own thread (``adapters.adapter.Observer``).
+    # The adapter calls these in the task's own thread (``adapters.adapter.Observer``).
 
     def started(self, process_id: int) -> None:
         """Learn that the process of the job runs on this machine.
@@ -192,7 +192,7 @@ class Running:
         self.submission.monitor.submitted(external_id, AIRFLOW if self.launch.service else SUBMIT)
 
     def driver_changed(self, *, is_over: bool = False) -> None:
-        """Show the links that are known by now; any thread may."""
+        """Show the links that are known by now; any thread may call this."""
         pages = self.submission.sources.linked(StatusSummary(), self.submission.driver.application_id)
         self._links.show(UI, "" if is_over else pages.ui_url)
         self._links.show(HISTORY, pages.history_url if is_over else None)
@@ -211,7 +211,7 @@ class Running:
     # A task that a trigger waits for.
 
     def send_running(self) -> None:
-        """Wait until what is there was read; a RUNNING event of it is on its way then."""
+        """Wait until the files on disk are read and a RUNNING event of them is on its way."""
         self._tracking.repeat()
         self._has_looked.wait(self._settings.lineage_timeout)
 
@@ -297,13 +297,13 @@ class Running:
         try:
             is_whole = reading.wait(answer.within(BRIEF_SECONDS))
             if not is_whole:
-                # What is slow has all the time, and what hangs has not.
+                # A slow reader has all the time; one that hangs has no more.
                 probe = BoundedRun(collector.directory.exists, "spark-lineage-files")
                 is_whole = probe.wait(answer) and reading.wait(everything)
         finally:
-            # Also where the task's own time is over.
+            # The collector closes also after an execution timeout.
             collector.close()
-        # It may be in the middle of a line; or its file hangs, and so may all others there.
+        # The reader may be in the middle of a line; or its file hangs, and with it the whole directory.
         if not is_whole and not reading.wait(_LINE_SECONDS) and not self.submission.is_asking:
             LINEAGE_FILES.hangs(reading)
         return is_whole

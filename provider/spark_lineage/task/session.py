@@ -53,7 +53,7 @@ _begun = partial(BoundedRun, name="spark-lineage-kill")
 class LineageSession:
     """One execution of a task, opened around the provider's ``execute``; ``attach`` takes the hook that it makes.
 
-    What was collected is in ``operator_lineage`` after the end, for the OpenLineage provider to ask for.
+    After the end, ``operator_lineage`` has the collected lineage; the OpenLineage provider asks for it.
 
     :param task: the settled settings
     :param external_id_key: by which the provider of the operator stores the id of the job
@@ -78,7 +78,7 @@ class LineageSession:
         self._prepared: Prepared | None = None
         self._running: Running | None = None
         self._defers = self._has_looked = False
-        # Before it was deferred, if it was.
+        # The start of the first process, if the task was deferred.
         self._began = self._started.timestamp()
 
     @classmethod
@@ -142,7 +142,7 @@ class LineageSession:
         return self._running
 
     def _begin(self) -> None:
-        # Once the launch is kept: its end will be sent even if this process is lost.
+        # START follows the launch on disk: from then on, the end is sent even if this process is lost.
         self._events.begin(self._prepared.declared if self._prepared is not None else None, self._lacking)
 
     @property
@@ -218,13 +218,13 @@ class LineageSession:
         """
         running, deadline = self._running, self._kill.deadline
         self._kill.request(why, is_too_late=self._has_driver_ended, is_hurried=why != TIMEOUT)
-        # No line is logged here, and no file written: what the signal has interrupted may hold the lock of that.
+        # The handler logs no line and writes no file: the interrupted code may hold their locks.
         if self._killing is None:
             self._killing = _begun(kill_job)
             if self._kill.is_asked and running is not None:
                 _begun(lambda: running.submission.monitor.kill_asked(why)).wait(deadline.within(BRIEF_SECONDS))
         try:
-            # Without a time limit, as long as the stock operator.
+            # The wait has no limit after an execution timeout, as in the stock operator.
             self._killing.wait(deadline.within(math.inf, leaving=AFTER_KILLING_SECONDS))
         finally:
             if self._prepared is not None:
@@ -232,14 +232,14 @@ class LineageSession:
                 _begun(self._prepared.adapter.kill).wait(remaining)
 
     def kill_after(self, error: BaseException, kill_job: Callable[[], object]) -> None:
-        """Kill what an error has cut off: it would write after its lineage was collected."""
+        """Kill the job that an error has cut off: it would write after its lineage was collected."""
         if why := cut_off_by(error):
             self.kill(why, kill_job)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Finish the task, unless it goes on elsewhere; what was collected is kept for the OpenLineage provider."""
+        """Finish the task, unless it goes on in another process."""
         is_deferred = kind is not None and kind.__name__ == DEFERRED
         is_submitted = self._prepared is not None and self._prepared.adapter.driver.is_submitted
         if is_deferred and self._defers:
@@ -289,7 +289,7 @@ class LineageSession:
             if self._running is not None:
                 self._running.close(state, failure)
             if self._killing is not None:
-                # With this process, its container may end, and the command that kills the job with it.
+                # The container may end with this process, and so the command that kills the job.
                 with self._guard("The job may not have been killed", can_fail=False):
                     if not self._killing.wait(self._kill.deadline.within(math.inf, leaving=AFTER_READING_SECONDS)):
                         self._guard.log.warning("The job is still being killed; its task does not wait for that.")
@@ -309,7 +309,7 @@ class LineageSession:
 
     @property
     def operator_lineage(self) -> OperatorLineage[Any, Any] | None:
-        """What was collected, after the end; for the OpenLineage provider to ask for."""
+        """The collected lineage, after the end; the OpenLineage provider asks the operator for it."""
         return self._events.operator_lineage
 
     @property
@@ -321,7 +321,7 @@ class LineageSession:
     def _has_driver_ended(self) -> bool:
         if self._running is not None:
             return self._has_succeeded or self._running.has_driver_ended()
-        # Of a job without lineage.
+        # A job without lineage has an adapter at most.
         return self._has_succeeded or (self._prepared is not None and self._prepared.adapter.has_driver_ended)
 
     @property

@@ -72,7 +72,7 @@ class TaskEvents:
         self._settings = settings
         self._guard = guard
         self._links = links
-        # The earlier ones of the task instance: read with the first event, the same for all of this try.
+        # The earlier tries of the task instance, read once with the first event.
         self._tries: list[Any] | None = None
         self._lock = threading.Lock()
         instance = context["ti"]
@@ -80,7 +80,7 @@ class TaskEvents:
         self._details = NO_DETAILS
         self._is_silent = False
         self._sender: ConnectionSender | None = None
-        # For the line of the log that says what was delivered.
+        # The line "Delivery" of the log needs these.
         self._types: list[str] = []
         self._provider = self._children = ""
         self._asset_count = 0
@@ -152,7 +152,7 @@ class TaskEvents:
         earlier = self.repeated
         is_idle = earlier is not None and earlier.is_streaming and not (lineage.inputs or lineage.outputs)
         if is_idle:
-            # A stream to which nothing new came goes on with what it did: Marquez would take it for a batch.
+            # An idle stream stays a stream, with its last datasets: else Marquez would take it for a batch.
             lineage = structs.replace(lineage, is_streaming=True)
         known = self._known(lineage, counts)
         known = with_last_end(known, earlier) if is_idle else known
@@ -165,12 +165,12 @@ class TaskEvents:
             event = Outgoing.encode(task_event(self._airflow, known, end, self._guard, error=text))
             with self._guard("The end cannot be sent again later", can_fail=False):
                 if directory is not None:
-                    # Where a process that took this one for lost has sent an end, it is that one.
+                    # A recovery that took this process for lost may have kept an end: then that one is sent.
                     event = append_end(directory, event)
             if self._sender is not None:
                 self._sender.put(event, at_most_seconds=seconds)
             self._types.append(end)
-            # Whatever interrupts what comes before this, the end is sent again, with what is known then.
+            # An interruption before this line has the end sent again, with the lineage known then.
             self._has_ended = True
         self._keep_end(event if end == "COMPLETE" or lineage.is_streaming else None)
         if end == "COMPLETE" and self._settings.emit_assets:
@@ -252,7 +252,7 @@ class TaskEvents:
                     XCOMS.use(lambda: store.set(_TRIES_KEY, kept))
 
     def _keep_end(self, event: Outgoing | None) -> None:
-        # For the next run; of one that failed, only that the listener has harmed it.
+        # The record of a failed run says only whether the listener has harmed it.
         is_kept = event is not None or (self.learnt is not None and self.learnt.is_harmed)
         if self._record is not None and is_kept:
             with self._guard("The next START repeats no datasets", can_fail=False):
@@ -274,7 +274,7 @@ class TaskEvents:
 
 
 def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) -> list[RunEvent]:
-    """The events of the child runs of a task, with what the OpenLineage provider says of their parent and root."""
+    """Return the events of the child runs of a task, with its parent and root as the OpenLineage provider has them."""
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins import macros
 
@@ -342,7 +342,7 @@ def lineage_at_start(
     task_instance: Any = None,
     why_unreached: Callable[[], str] = lambda: "",
 ) -> OperatorLineage[Any, Any]:
-    """Return what the OpenLineage provider is to say with its START; trouble is logged, and it says nothing then.
+    """Return the lineage for the OpenLineage provider's START; after an error, which is logged, it is empty.
 
     :param task: the operator, whose ``arguments`` are those for lineage
     :param why_unreached: returns why nothing can be added to its job, empty where that can be

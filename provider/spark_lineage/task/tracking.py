@@ -16,9 +16,9 @@ from spark_lineage.merge.transition import StatusSummary
 from spark_lineage.naming.options import Naming
 from spark_lineage.submission.collector import Collector
 
-# From the first event on to the second, if there is something new then; after that always twice as long.
+# The least time between the first two events; it doubles with each further event.
 _FIRST_INTERVAL_SECONDS = 10.0
-# Of the time at most one part in so many goes into finding out whether there is something new.
+# The next merge begins after this many times the duration of the last one.
 _REST_FACTOR = 20.0
 
 
@@ -46,7 +46,7 @@ class Tracking:
         self._status = status
         self._guard = guard
         self._waiting_seconds = min(_FIRST_INTERVAL_SECONDS, interval_seconds)
-        # From when on something new is sent, and it is worth to look for it; and when the same is sent again.
+        # The earliest time to send a change, to merge again, and to send the same once more.
         self._due = self._next_look = time.monotonic()
         self._latest = self._due + interval_seconds
         self._lines = -1
@@ -65,7 +65,7 @@ class Tracking:
         if self._is_over or now < max(self._due, self._next_look) or (lines == self._lines and not is_repeating):
             return
         if self._sending is not None and self._sending.is_alive():
-            # The backend has not taken the last one yet.
+            # The backend has not taken the last event yet.
             return
         self._lines = lines
         with self._guard("The lineage so far is not sent", can_fail=False):
@@ -83,7 +83,7 @@ class Tracking:
             self._waiting_seconds = min(2 * self._waiting_seconds, self._interval_seconds)
             if self._is_over:
                 return
-            # No BoundedRun: the outbox, which may hang, is to bound what it does for this thread, too.
+            # A BoundedRun would switch off the limits that the outbox sets for this thread.
             self._sending = threading.Thread(
                 target=self._send, args=(lineage, counts), name="spark-lineage-running", daemon=True
             )
