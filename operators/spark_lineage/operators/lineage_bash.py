@@ -27,7 +27,7 @@ class LineageBashOperator(LineageOperator, BashOperator):
 
     @property
     def task_type(self) -> str:
-        """That of its class, until it runs: the OpenLineage provider prefers an extractor of its own for this name."""
+        """The stock name until the task runs: then the OpenLineage provider would use its own extractor for it."""
         return super().task_type if self._task_instance is None else LineageBashOperator.__name__
 
     def _attach_adapter(self, session: LineageSession) -> None:

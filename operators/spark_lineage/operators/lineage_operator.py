@@ -1,4 +1,4 @@
-"""What all operators with lineage share: their arguments, and the session around what the stock operator does.
+"""The base of all operators with lineage: their arguments, and the session around the stock operator.
 
 Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     from spark_lineage.task.session import LineageSession
-# Of the arguments with which a deferred operator resumes.
+# The argument with which a deferred operator resumes.
 _KEPT = "spark_lineage"
 
 
@@ -63,21 +63,21 @@ class LineageOperator(BaseOperator):
     )
     # Airflow 3 pushes an XCom for each of a class; there the plugin has them.
     operator_extra_links = () if AIRFLOW_V_3_0_PLUS else LINKS
-    # Of the stock operator.
+    # The stock operator has these.
     _hook: Any
     _conn_id: str
-    # Of the class, because the policy gives it to objects that another class has made.
+    # The class has the defaults, because the policy changes objects that another class has made.
     _session: LineageSession | None = None
     _is_stock = False
     _why_stock = ""
-    """Why nothing can be added to the job of this task; then it is one of the stock operator."""
+    """The reason why nothing can be added to the job; then the task is one of the stock operator."""
     _task_instance: Any = None
     _waits_in: int | None = None
     """The thread that waits for a driver that runs elsewhere."""
     stock_attributes = frozenset[str]()
     """The names that the stock operator's objects have, and its class has not, and that are overridden here."""
     _own_methods = frozenset({"execute", "__fail__"})
-    """What opens a session itself when a task is resumed by it, or is no method but the failure of a trigger."""
+    """The methods that open a session themselves when they resume a task, and ``__fail__``, which is none."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class LineageOperator(BaseOperator):
             else:
                 self._session.kill("on_kill", super().on_kill)
         finally:
-            # Where the service refuses, too: what waits takes an error of a server for one of its own, and goes on.
+            # The wait ends also where the service refuses: else its loop takes the error for its own, and goes on.
             if self._waits_in == threading.get_ident():
                 self._stop_if_killed()
 
@@ -154,7 +154,7 @@ class LineageOperator(BaseOperator):
             self._waits_in = None
 
     def _stop_if_killed(self) -> None:
-        # What `on_kill` has raised may have been caught on its way; a driver that is gone looks like one that ended.
+        # A caller may have caught the exception of `on_kill`; a driver that is gone looks like one that ended.
         if self._session is not None and self._session.is_killed:
             raise AirflowException("The driver was killed with its task.")
 
@@ -174,7 +174,7 @@ class LineageOperator(BaseOperator):
         return self._in_session(context, resume, is_resumed=True, kept=kept)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Copy as every operator does; what runs is of this object, and cannot be copied."""
+        """Copy as every operator does, but for the session and the task instance, which cannot be copied."""
         memo |= {id(one): one for one in (self._session, self._task_instance)}
         return super().__deepcopy__(memo)
 
@@ -252,7 +252,7 @@ class LineageOperator(BaseOperator):
 
         This alone is called for a mapped task, too.
         """
-        # Airflow forks for START after this: what is imported before is imported once.
+        # Airflow forks for START after this: a module that is imported before is imported once.
         import spark_lineage.task.session  # noqa: F401
 
         self._task_instance = context.get("ti", self._task_instance)
@@ -301,7 +301,7 @@ class HookOperator(LineageOperator):
             cls.hook.__set_name__(cls, "hook")  # type: ignore[attr-defined]
 
     def _attach_adapter(self, session: LineageSession) -> None:
-        # That of a former execution is another session's.
+        # The hook of a former execution has another session.
         vars(self).pop("hook", None)
         session.attach(self, self.hook)  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""What operators share that wait for a driver which a service runs.
+"""The base of operators that wait for a driver which a service runs.
 
 Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
 """

@@ -72,7 +72,7 @@ class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
             if status != "FINISHED":
                 raise AirflowException(f"{external_id} ended with final status: {status}. {event['error']}".strip())
 
-        # Also where lineage was turned off meanwhile: the stock operator does not know how to go on.
+        # ``go_on`` runs also if lineage was turned off meanwhile: the stock operator cannot resume.
         self._in_session(context, go_on, is_deferred=True)
 
     def _defer(self, external_id: str) -> None:

@@ -29,8 +29,8 @@ RUNNING = "RUNNING"
 """The status where a RUNNING event is due, which a worker sends."""
 # Diagnostics of YARN may have megabytes, and the event goes into Airflow's database.
 _ERROR_LENGTH = 10_000
-# Questions without an answer, one after another, after which a line says so.
-_SAID_AT = (3, 30, 300)
+# The numbers of unanswered requests in a row after which a line is logged as a warning.
+_WARNED_AT = (3, 30, 300)
 # Answers, one after another, that there is no such application, after which it is taken for gone, as the Spark provider
 # does: a ResourceManager was started anew without its state.
 _MOST_UNKNOWN = 10
@@ -104,7 +104,7 @@ class SparkApplicationTrigger(BaseTrigger):
                 # A server that is restarted, or a backend of secrets: the driver goes on meanwhile.
                 unanswered += 1
                 log = Log(self.log)
-                write = log.warning if unanswered in _SAID_AT else log.debug
+                write = log.warning if unanswered in _WARNED_AT else log.debug
                 write("No server reports the status of %s: %s", self._external_id, error)
             left = math.inf if self.deadline is None else self.deadline - time.time()
             if end is not None:

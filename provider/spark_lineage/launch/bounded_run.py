@@ -9,18 +9,18 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ClassVar, ParamSpec, TypeVar
 
-# Without an answer by then it hangs: a server, a share, another thread.
+# A server, a share or a thread that has not answered by then hangs.
 ANSWER_SECONDS = 5.0
-# For what is nearly always over at once.
+# The limit of work that nearly always ends at once.
 BRIEF_SECONDS = 1.0
-# Airflow kills the process of a task five seconds after it has asked it to end, and its OpenLineage provider needs some
-# of them. Of these three, so many are for what comes after the command that kills the job, and after reading.
+# Airflow kills a task five seconds after asking it to end, and its OpenLineage provider needs some of them. Lineage has
+# three: two are reserved for work after the kill command, one for work after reading.
 KILLED_SECONDS = 3.0
 AFTER_KILLING_SECONDS, AFTER_READING_SECONDS = 2.0, 1.0
 _LOOK_SECONDS = 0.1
-# After that the process of the task is not killed: there is as much time as is needed.
+# Airflow does not kill the process after this error, so that time is not limited.
 TIMEOUT = "AirflowTaskTimeout"
-# Set where whoever waits for this thread waits no longer than it wants anyway.
+# ``is_bounded`` is set in threads of a ``BoundedRun``, whose callers have their own limit.
 _this_thread = threading.local()
 
 Arguments = ParamSpec("Arguments")
@@ -89,7 +89,7 @@ class Kill:
 
 
 def cut_off_by(error: BaseException) -> str:
-    """Return the type of what has cut a task off, empty for an error; one of tidying up may hide a timeout.
+    """Return the type of the exception that has cut a task off, empty for an error; a later error may hide a timeout.
 
     ``SystemExit`` is an error of the user's code: Airflow raises none in a task.
     """
@@ -102,7 +102,7 @@ def cut_off_by(error: BaseException) -> str:
 
 
 class BoundedRun:
-    """Something that has begun to run, and may hang: in a file system, in a process, in a server."""
+    """A call in a thread of its own, which may hang: in a file system, in a process, in a server."""
 
     def __init__(self, run: Callable[[], object], name: str) -> None:
         self._run = run
@@ -112,7 +112,7 @@ class BoundedRun:
         try:
             self._thread.start()
         except RuntimeError:
-            # There can be no more threads: whoever waits for it runs it.
+            # No thread can be started: ``wait`` makes the call.
             self._is_left = True
 
     def wait(self, time: Deadline | float) -> bool:
@@ -126,7 +126,7 @@ class BoundedRun:
         deadline = time if isinstance(time, Deadline) else Deadline(time)
         while self._thread.is_alive() and (seconds := deadline.seconds_left):
             self._thread.join(min(seconds, _LOOK_SECONDS))
-        # Asked before its error is: it may end in between.
+        # The thread may end between the two questions, so its end is looked at before its error.
         has_ended = not self._thread.is_alive()
         error, self._error = self._error, None
         if error is not None:
@@ -147,7 +147,7 @@ class BoundedRun:
 
 
 class BoundedPlace:
-    """Files on a share, or a server, that may hang: what uses them is waited for no longer than some seconds.
+    """A share or a server that may hang: each use of it is waited for no longer than some seconds.
 
     As long as one use hangs, the next ones fail at once, so that there is no wait for each of them.
 

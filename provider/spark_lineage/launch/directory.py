@@ -1,7 +1,7 @@
 """The directories that lineage files are written to: private, and one for each launch.
 
-What makes, reads or writes a file raises ``OSError`` when it cannot. The program of a task may write there, too: what
-it has put in the place of a file is neither waited for nor followed elsewhere.
+Functions that make, read or write a file raise ``OSError``. The program of a task may write there, too: a
+pipe or a link in the place of a file is neither waited for nor followed.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.lock import append_whole
 
 EVENTS_FILE = "openlineage-events.ndjson"
-# Beside the log of a container of YARN, where all that a program declares goes into one file.
+# The file of declarations, beside the log of a container of YARN.
 DECLARED_FILE = "declared.ndjson"
-# What YARN puts that directory in place of, in the options of a container's JVM.
+# YARN replaces this placeholder by the log directory, in the options of a container's JVM.
 LOG_DIRECTORY = "<LOG_DIR>"
-# What a worker that was killed leaves of what it was to remove.
+# A worker that is killed leaves this file.
 PRIVATE_FILE = "spark.properties"
 EVENT_LOG_DIRECTORY = "event-log"
-# In it; also the value of spark.eventLog.enabled when it is ours, which Spark takes in any case.
+# The directory of our logs in it, and our value of spark.eventLog.enabled, which Spark reads in any case.
 OWN_EVENT_LOGS = "tRuE"
 DECLARE_ARCHIVE = "spark_lineage_declare.zip"
 LAUNCH_FILE = "launch.json"
 TRANSITIONS_FILE = "status-transitions.jsonl"
-# Not .ndjson, as the files that are merged are: it holds what came out.
+# The merged events; the ending is not .ndjson, which files to be merged have.
 RUN_EVENTS_FILE = "run-events.jsonl"
-# Says which version of each day is the output of an archive: it is replaced at once, and all else follows from it.
+# The pointer to the current version of each day of an archive; it is replaced in one step.
 ARCHIVE_POINTER = "_current.json"
-# What Spark calls the directory of a log in parts.
+# The prefix of the directory of a rolling log.
 ROLLING = "eventlog_v2_"
 CLAIM_PREFIX = "claimed-"
 LAST_ENDS_DIRECTORY = ".last-ends"
 APPENDING = os.O_WRONLY | os.O_APPEND | os.O_CREAT
 _ATTEMPTS = 5
-# No handle of a launch and no list of its transitions is so big.
+# The limit of a small file; launches and lists of transitions are far smaller.
 _MOST_BYTES = 64 * 1024 * 1024
-# A hole in a file has whole pages.
+# The least size of a hole in a file.
 _PAGE_BYTES = 4096
-# What copies from elsewhere, and event logs, leave free on the disk, whose lineage directory others share.
+# The disk space that copies of event logs leave free for others.
 FREE_BYTES = 256 * 1024 * 1024
 # A colon may also stand before a port, and an @ after a container: abfss://CONTAINER@ACCOUNT….
 # Object stores, whose URLs have no user otherwise (``ObjectStoragePath``).
 _WITH_CONNECTION = frozenset({"s3", "s3a", "s3n", "gs", "dbfs"})
-# Ends the URL of the event logs that Databricks delivers, of whichever cluster.
+# The end of the URL of event logs that Databricks delivers, of any cluster.
 DELIVERED = "/*/eventlog"
 _PASSWORD = re.compile(r"(?<=://)[^/@]*:(?!\d+(?:/|\Z))[^@]*@")
 # Most file systems allow 255 bytes a name.

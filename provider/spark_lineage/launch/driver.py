@@ -1,4 +1,4 @@
-"""What is known of the driver of one submission while it runs."""
+"""The driver of one submission, as far as it is known while it runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Literal
 class Driver:
     """A driver as its process, its log, its events and its cluster show it; None until one of them does.
 
-    Whoever learns something writes it here, and reads here what others have learnt. ``driver_id`` is what the Spark
-    provider finds the driver again by, in cluster mode: ``driver-…``, ``application_…``, ``{namespace}:{pod}``; the ids
-    of several drivers have commas between them.
+    Adapter, collector and dialects write what they learn, and read what others have learnt. By ``driver_id`` the Spark
+    provider finds the driver again, in cluster mode: ``driver-…``, ``application_…``, ``{namespace}:{pod}``; the ids of
+    several drivers have commas between them.
     ``exit_code`` is that of spark-submit, negative for a signal. ``attempt_id`` is the latest attempt, where attempts
     have ids (YARN in cluster mode).
 

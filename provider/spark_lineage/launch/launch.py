@@ -24,7 +24,7 @@ from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.secrets.redaction import redact
 
-# Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
+# The key in Airflow's task state store, which outlives a try; the provider's own is `spark_job_id`.
 STORE_KEY = "spark_lineage_launch"
 _YARN_ID = re.compile(r"application_\d+_\d+\Z")
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
@@ -155,7 +155,7 @@ def stored_launch(stored: Any) -> Launch | None:
 
 
 def find_launch(store: Any, external_id_key: str) -> Launch | None:
-    """The launch of the job that the Spark provider re-attached to, None when there is none for that very job."""
+    """Return the launch of the job that the Spark provider re-attached to, None when there is none for that job."""
     external_id = store.get(external_id_key) if store is not None else None
     launch = stored_launch(store.get(STORE_KEY)) if external_id else None
     return launch if launch is not None and launch.external_id == str(external_id) else None

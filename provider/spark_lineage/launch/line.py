@@ -33,7 +33,7 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 _SPARK = "SPARK"
 # Producers of OpenLineage's own repository are named by their directory, those of others by no rule.
 _INTEGRATION = re.compile(r"https?://[^?#]*/integration/(?P<name>\w{1,32})/?")
-# What the memo of dataset lists may hold, in bytes of JSON; it is dropped whole when full.
+# The limit of the memo of dataset lists, in bytes of JSON; a full memo is dropped whole.
 _MEMO_BYTES = 4 * 1024 * 1024
 
 

@@ -105,10 +105,10 @@ def appending(path: Path, mode: int, flags: int = 0) -> Iterator[Callable[[bytes
 
 
 def _append(descriptor: int, line: bytes) -> None:
-    # Between the tokens of JSON a line end is a space.
+    # A line end between tokens of JSON is white space.
     line, size = b" ".join(line.splitlines()), os.fstat(descriptor).st_size
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
-        # Whoever wrote this was killed: what it left is a line of its own.
+        # A writer that was killed leaves a torn line, which stays a line of its own.
         line = b"\n" + line
     append_whole(descriptor, line + b"\n", is_synced=True)
 

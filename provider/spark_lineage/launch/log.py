@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 _NAMED_DATASETS = 10
 _NAMED_COUNTS = 3
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
-# Of C0, C1 and Unicode: what ends a line, and what a terminal takes for a command.
+# The characters of C0, C1 and Unicode that end a line or command a terminal.
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# Of C0 and DEL: what no backend can hold.
+# The characters of C0, and DEL, that no backend can hold.
 _UNHELD = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
 _LONGEST_LINE = 500
@@ -30,7 +30,7 @@ _SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STRE
 
 
 class Log:
-    """What logs without secrets, to a logger of any Airflow version, or to that of a module by its name.
+    """A logger without secrets, around one of any Airflow version, or that of a module by its name.
 
     A filter of ``logging`` would see no record of Airflow 3's own loggers, and none of a child's. An error whose
     traceback is logged is redacted in place.
@@ -54,7 +54,7 @@ class Log:
             if isinstance(self._logger, logging.Logger):
                 if name == "debug" and not self._logger.isEnabledFor(logging.DEBUG):
                     return None
-                # Where it was said, not where it was masked.
+                # The record names the caller, not this module.
                 keywords.setdefault("stacklevel", 2)
             given = keywords.get("exc_info", name == "exception")
             if error := given if isinstance(given, BaseException) else given and sys.exc_info()[1]:
@@ -102,7 +102,7 @@ def without_controls(text: str) -> str:
 
 
 def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
-    """Log what follows from an error, with its cause; where it happened, for developers."""
+    """Log the consequence of an error and its cause; the traceback is logged for developers."""
     logger.warning("%s: %s", consequence, error_text(error))
     logger.debug("Where it happened:", exc_info=error)
 
@@ -110,10 +110,10 @@ def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
 def error_text(error: BaseException) -> str:
     """Return the text of an error, behind its class where the text alone explains nothing."""
     text = ""
-    # That of an error of Java is in its JVM, which may be gone.
+    # The text of an error of Java is in its JVM, which may be gone.
     with suppress(Exception):
         text = str(error)
-    # Whatever raises one of these itself, such as fsspec, gives the path alone.
+    # Libraries that raise these errors themselves, such as fsspec, give the path alone.
     is_path = isinstance(error, FileNotFoundError | PermissionError) and error.errno is None
     if text and not (is_path or isinstance(error, _UNEXPLAINED)):
         return text

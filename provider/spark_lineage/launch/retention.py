@@ -35,7 +35,7 @@ from spark_lineage.launch.lock import locked, within
 
 _FILES = (EVENTS_FILE, PRIVATE_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
 _NAMES = "|".join(map(re.escape, _FILES))
-# Also those of `spark_lineage.declare`, and what `replace_private` leaves when its process is killed.
+# The names of `spark_lineage.declare` too, and of a file that `replace_private` leaves when its process is killed.
 _OURS = re.compile(rf"{_NAMES}|declared-\d+-[0-9a-f]+\.ndjson|{CLAIM_PREFIX}[\w-]+|\.(?:{_NAMES})\.\d+")
 _LAST_ENDS = re.compile(r".+-[0-9a-f]{32}\.json(?:\.\d+)?")
 # The ids that Spark's schedulers and cluster managers give; an attempt, a codec, and `.inprogress` may follow.
@@ -49,7 +49,7 @@ _MARKER = ".retention"
 _MARKER_BYTES = 4096
 _DAY_SECONDS = 24 * 60 * 60
 _INTERVAL_SECONDS = 60 * 60
-# So many launches are looked at, however little time there is: else nothing would ever be done.
+# The least number of launches for each call, however little time it has: so each call makes progress.
 _AT_LEAST = 100
 # Another user's directory may not be ours to read, and another task may be at work here.
 _NOT_OURS = (FileNotFoundError, NotADirectoryError, PermissionError)
@@ -123,7 +123,7 @@ def _all_opened(stack: ExitStack, launch: Path, *below: str) -> list[int]:
 
 
 class _Ours(NamedTuple):
-    """What may be removed of a launch: entries, each with the directory it is in, and directories of event logs."""
+    """The removable files of a launch: entries, each with the directory it is in, and directories of event logs."""
 
     entries: list[tuple[int, os.DirEntry[str]]]
     directories: list[tuple[int, str]]
@@ -133,7 +133,7 @@ class _Ours(NamedTuple):
             with suppress(FileNotFoundError):
                 os.unlink(entry.name, dir_fd=holder)
         for holder, name in reversed(self.directories):
-            # What is not ours stays.
+            # A directory that holds other files stays.
             with suppress(OSError):
                 os.rmdir(name, dir_fd=holder)
 

@@ -181,5 +181,5 @@ def _decoded(value: str | None) -> Launch | None:
     try:
         return stored_launch(json.loads(value or "null"))
     except msgspec.ValidationError:
-        # A backend of the worker's own keeps the value elsewhere, and only a reference here.
+        # A backend of the worker's own keeps only a reference here.
         return None
