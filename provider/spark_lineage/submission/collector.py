@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
 _NAMED_LINES = 20
 _CHUNK_BYTES = 1024 * 1024
-# Between the clocks of this machine and of those that run drivers, and keep what these write.
+# The largest difference between the clocks of this machine, of drivers and of file systems.
 _SKEW_SECONDS = 300.0
 _TIMED_VERSION = 7
 
@@ -44,7 +44,7 @@ log = Log(__name__)
 
 
 class Collector:
-    """What has been collected so far: the folded ``state`` and the ``counts`` of lines read and set aside."""
+    """The collected lineage so far: the folded ``state`` and the ``counts`` of lines read and set aside."""
 
     def __init__(self, logger: Log = log) -> None:
         self.state = LineageState()
@@ -119,7 +119,7 @@ class Collector:
             self.state.add_execution(execution)
 
     def close(self) -> None:
-        """Take nothing more: what another thread is still reading comes too late, and ends there."""
+        """Take no more lines; another thread that is still reading ends."""
         self.is_closed = True
 
     def _set_aside(self, place: str, error: LineError) -> None:
@@ -216,9 +216,9 @@ class FollowedEventLogs:
         self._pull = pull
         self._copies = copies
         self._ours = Path(launch.directory) / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
-        # The others are elsewhere, or to be read from there.
+        # Places with a URL lie elsewhere, or are read from there.
         self._elsewhere = {place for place in launch.event_logs if "://" in place}
-        # In those of a server, only its own log is read.
+        # A server's directories are left out: only its own log is read.
         places = [] if launch.session_id else [place for place in launch.event_logs if place not in self._elsewhere]
         self._directories = dict.fromkeys((self._ours, *map(Path, places)))
         self._printed: dict[Path, None] = {}
@@ -238,14 +238,14 @@ class FollowedEventLogs:
         """Whether what the applications do is read from a log: the listener is not the only witness."""
 
     def look_into(self, directories: Iterable[str], application_ids: Iterable[str]) -> None:
-        """Look for logs of some applications where the driver says that its files are: beside others, or in parts.
+        """Look for logs of some applications where the driver's log names a directory.
 
-        The program can print the same, so nothing else is read there.
+        The program can print the same line, so no other file is read there.
         """
         self._printed_ids = tuple(application_ids)
         for directory in directories:
             if "://" in directory:
-                # It is copied from there.
+                # The log mirror copies it from there.
                 continue
             path = Path(directory)
             self._printed[path.parent if path.name.startswith(ROLLING) else path] = None

@@ -67,7 +67,7 @@ class Copies:
         """Return how many bytes of a file were copied."""
         path = self._path(log, part)
         if path not in self._sizes:
-            # Of an earlier try, or of none.
+            # An earlier try may have copied it.
             self._sizes[path] = path.stat().st_size if path.is_file() else 0
         return self._sizes[path]
 

@@ -25,7 +25,7 @@ from spark_lineage.submission.stored_event_log import open_file_system
 
 CURRENT = "eventlog"
 _CLUSTER = re.compile(r"(\d{4}-\d{6})-\w+\Z")
-# Of a leap year: the ids have no year.
+# The ids have no year; this one is a leap year.
 _MADE_AT, _YEAR = "%Y%m%d-%H%M%S", "2000"
 _A_YEAR = timedelta(days=366)
 _END = b'"SparkListenerApplicationEnd"'

@@ -60,7 +60,7 @@ class LoggedEvents(EventSource):
                 self.set_aside[GAP] = self.set_aside.get(GAP, 0) + 1
             else:
                 for event in events_of(line):
-                    # A program prints what it likes, also events of other runs. One that is torn is counted later.
+                    # A program may print events of other runs. The collector counts torn ones.
                     is_ours = True
                     with suppress(msgspec.DecodeError):
                         is_ours = is_of_run(event, self._run_id)
@@ -80,5 +80,5 @@ def events_of(line: bytes) -> list[bytes]:
             found = msgspec.json.decode(line, type=_Structured)
             return [found.msg.encode()] if found.logger.endswith("ConsoleTransport") else []
         return [line]
-    # What follows the last brace is of others.
+    # The text behind the last brace belongs to another thread.
     return [text[: text.rfind(b"}") + 1] or text for text in _EVENT.split(line)[1:]]

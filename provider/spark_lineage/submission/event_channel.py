@@ -1,4 +1,4 @@
-"""The listener's events of a driver that writes no file here: a receiver has them, or the driver's log."""
+"""The listener's events of a driver that writes no file here: they come from a receiver, or the driver's log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NO_END = "events without the application's end"
 NO_EVENTS = "no event of the driver"
-# The last events of a driver that has ended.
+# The time for the last events of a driver that has ended, and between two requests.
 _PATIENCE_SECONDS, _PAUSE_SECONDS = 3.0, 0.5
 
 
@@ -55,7 +55,7 @@ def route_of(
         with guard(consequence, can_fail=False):
             return _to_receiver(launch, settings.receiver_conn_id)
         return None
-    # Without a directory that is said to be shared, drivers elsewhere have nothing else.
+    # Without a shared directory, a log server is the only source of events from elsewhere.
     if not has_log_server():
         return None
     is_file = launch.master.startswith("yarn") and own_transport != "console"
@@ -74,7 +74,7 @@ def _to_receiver(launch: Launch, conn_id: str) -> Route:
     finally:
         received.close()
     transport = listener_transport(service.url, service.secret, run_id)
-    # Whoever prints the settings of the driver prints the token.
+    # The settings of the driver hold the token, so its log may.
     remember_values(transport)
     return Route("receiver", transport, f"the receiver at {service.url}", conn_id)
 
@@ -167,7 +167,7 @@ def _source_of(launch: Launch, driver_log: GrowingLog) -> EventSource:
 
 
 def _lost(collector: DirectoryCollector) -> str:
-    """Return what says that events are missing; empty once an application has reported its end."""
+    """Return the reason, as it is counted, of missing events; empty once an application has reported its end."""
     applications = collector.state.applications.values()
     if any(one.is_ended for one in applications):
         return ""

@@ -28,7 +28,7 @@ _MOST_APPLICATIONS = 100
 
 
 class _Version(Struct):
-    """Of ``VersionInfo``."""
+    """The class ``VersionInfo``."""
 
     spark: str
 
@@ -92,7 +92,7 @@ class HistoryLog:
         self._api = api
         self._copies = copies
         self._wanted = wanted
-        self._brought: set[str] = set()
+        self._copied: set[str] = set()
 
     def pull(self, *, is_last: bool = False) -> bool:
         """Copy the logs of applications that are over, and return whether all of them are."""
@@ -105,8 +105,8 @@ class HistoryLog:
 
     def _pull(self, application_id: str, *, is_last: bool) -> bool:
         is_whole = self._api.is_over(application_id)
-        # What another source has copied is as much as an unfinished log gives here.
-        if (is_whole or (is_last and not self._copies.names)) and application_id not in self._brought:
+        # An unfinished log has no more here than another source has copied.
+        if (is_whole or (is_last and not self._copies.names)) and application_id not in self._copied:
             with tempfile.TemporaryFile() as stream:
                 free_bytes = shutil.disk_usage(tempfile.gettempdir()).free // 2
                 self._api.download(application_id, stream, free_bytes, self._copies.is_over)
@@ -115,7 +115,7 @@ class HistoryLog:
                         self._unpack(archive)
                 except BadZipFile as error:
                     raise SourceError(f"{self._api.place} gave no zip file, or a part of one") from error
-            self._brought |= {application_id} if is_whole else set()
+            self._copied |= {application_id} if is_whole else set()
         return is_whole
 
     def _unpack(self, archive: ZipFile) -> None:

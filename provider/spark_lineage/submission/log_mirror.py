@@ -29,10 +29,10 @@ _NO_SERVER_LOG = (
     "Nothing is known of what the Spark Connect server does: {}. Set spark.eventLog.enabled=true for the server, and a "
     "spark.eventLog.dir that the worker can read: a directory that both see, or one on HDFS."
 )
-# Of the time at the end, for reading what was copied.
+# The part of the time at the end that is reserved for reading the copies.
 _READING_SECONDS = 5.0
 _PAUSE_SECONDS, _BRIEF_SECONDS = 1.0, 3.0
-# Until a History Server has seen a log that a killed driver began.
+# The time in which a History Server sees a log that a killed driver began.
 _KILLED_SECONDS = 12.0
 
 
@@ -73,7 +73,7 @@ def server_log_directory(given: str, event_log_from: str, webhdfs_urls: Sequence
 class LogMirror:
     """Copies the event logs of one launch that this machine does not see into the launch's directory.
 
-    It is for one thread, as the collector is. Trouble is said once for each source, and raises nothing.
+    It is for one thread, as the collector is. An error is logged once for each source, and not raised.
 
     :param event_log_from: the setting: ``auto``, ``directory``, ``event_log`` or ``history``
     :param driver: what is known of the driver, with its applications
@@ -175,7 +175,7 @@ class LogMirror:
         urls = [url for url in self._urls() if not why_unreadable(url, self.webhdfs_urls)]
         sources = [source for source in self._sources if not source.is_growing or urls]
         for position, source in enumerate(sources):
-            # One that has the beginning, and not the end, is late, or its driver was killed: others hardly know more.
+            # A log without its end is late, or its driver was killed: the next source hardly has more of it.
             patience = max(_BRIEF_SECONDS if self.names else source.patience_seconds, self._launch.log_delay)
             if is_killed:
                 patience = min(patience, _KILLED_SECONDS)

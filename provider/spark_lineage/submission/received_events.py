@@ -24,7 +24,7 @@ TOKEN_HEADER = "X-Spark-Lineage-Token"  # noqa: S105 - its name
 REFUSED_HEADER = "X-Spark-Lineage-Refused"
 REFUSED = "refused by the receiver"
 DEFAULT_PORT = 8790
-# Whoever has a token may try secrets on it, as fast as a machine can.
+# A client with a token may try secrets on it offline, so that short ones would be found.
 LEAST_SECRET = 32
 # A lost event is not sent again, and the job waits for each answer.
 _ANSWER_MILLISECONDS = 3000
@@ -89,7 +89,7 @@ class ReceiverService:
 
 
 class ReceivedEvents(EventSource):
-    """What a service has taken of a run, copied a piece at a time."""
+    """The events of a run that a receiver has taken, copied a piece at a time."""
 
     def __init__(self, service: ReceiverService, run_id: str, file: Path) -> None:
         super().__init__(run_id, file)

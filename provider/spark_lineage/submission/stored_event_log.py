@@ -42,7 +42,7 @@ _PIECE_BYTES = 4 * 1024 * 1024
 _HTTP_SECONDS = (3.0, 20.0)
 # A directory may hold very many logs: while the one is not there, it is listed less and less often.
 _FIRST_LOOK_SECONDS, _LOOK_GROWTH, _MAX_LOOK_SECONDS = 1.0, 1.4, 60.0
-# What the drivers call the time of the last change: WebHDFS, local files, S3, ABFS, GCS, and memory.
+# The keys of the last change in entries of WebHDFS, local files, S3, ABFS, GCS, and memory.
 _TIMES = ("modificationTime", "mtime", "LastModified", "last_modified", "updated", "created")
 
 
@@ -113,7 +113,7 @@ class StoredEventLog:
 
     @property
     def description(self) -> str:
-        """What it is, for a log."""
+        """The name of the source, for a log."""
         return f"where it lies ({', '.join(self._urls()) or 'no directory is known'})"
 
     def _opened(self, url: str) -> Any:
@@ -266,7 +266,7 @@ class _Directory:
                 answer.raise_for_status()
                 piece = answer.content
             else:
-                # Of HttpFS, which is no NameNode.
+                # HttpFS, which is no NameNode, answers itself.
                 piece = answer.content[offset - min(offset, known) :]
             if not piece:
                 return
@@ -285,7 +285,7 @@ def open_file_system(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
     url, conn_id = split_connection(url)
     parts = urlsplit(url)
     protocol = _protocol(parts.scheme, webhdfs_urls)
-    # Of a listing that is kept nothing would be new.
+    # A cached listing would hide new files.
     options: dict[str, Any] = {"use_listings_cache": False, "skip_instance_cache": True}
     if protocol != "webhdfs":
         location = protocol + url.removeprefix(parts.scheme)

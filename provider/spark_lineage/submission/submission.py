@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from spark_lineage.settings.places import Places
 
 LISTENER = "OpenLineage listener"
-# Between two answers of a driver's UI of which only the progress is news.
+# The least time between two requests to a driver's UI whose event log is read: only the progress is news.
 _UI_SECONDS = 20.0
 _LARGEST_EXIT_CODE = 128
 
@@ -95,7 +95,7 @@ class Submission:
         self._guard = guard
         self._service = launch.service
         self._is_live = is_live
-        # What the user wants to be collected elsewhere is not read where the driver says that it logs.
+        # The places that the driver prints are not read where the user has named another source.
         self._reads_printed = settings.evidence != "listener" and settings.event_log_from not in {
             "event_log",
             "history",
@@ -122,13 +122,13 @@ class Submission:
 
     def _observe(self) -> None:
         state, driver = self.collector.state, self.driver
-        # Of several applications the latest counts.
+        # The latest of several applications counts.
         for one in (*state.applications.values(), *(each.application for each in state.logged.values())):
             driver.application_id = one.application_id or driver.application_id
             driver.ui_url = one.ui_url or driver.ui_url
         for report in begun_applications(state):
             self.monitor.report(report)
-        # Before the logs, which may be long.
+        # The status is asked before the logs are read, which may be long.
         self.monitor.poll()
         if self._reads_printed:
             self.event_logs.look_into(self.driver.event_logs, self.driver.logged_ids)
@@ -146,7 +146,7 @@ class Submission:
             self.event_logs.poll()
             with self._guard("Some lineage may be missing, because an event log is not copied", can_fail=False):
                 if self._may_have_begun:
-                    # Where nobody waits for it, a log lies in a directory of this machine, or it does not.
+                    # A recovery does not wait for a log that is missing in a directory of this machine.
                     is_missing = self._is_live and self.event_logs.is_missing
                     self.mirror.finish(until, is_missing=is_missing, is_killed=self._was_killed)
             self.event_logs.finish(self._guard)
@@ -163,7 +163,7 @@ class Submission:
     def _was_killed(self) -> bool:
         """Whether the driver was killed, or never ran, as its cluster or the exit code of ``spark-submit`` shows it."""
         if self.monitor.is_client:
-            # Of a shell, a signal is its number and 128.
+            # A shell reports a signal as 128 and its number.
             return self.driver.exit_code is not None and not 0 <= self.driver.exit_code <= _LARGEST_EXIT_CODE
         has_run = any(one.new_status in {"RUNNING", "FINISHED"} for one in self.monitor.transitions("DRIVER"))
         status = self.monitor.driver_status
@@ -181,7 +181,7 @@ class Submission:
         return ids | {self.driver.application_id} if self.driver.application_id else ids
 
     def query_end(self, until: Deadline, service_end: Callable[[], DriverEnd | None]) -> None:
-        """Ask the cluster for its last word.
+        """Ask the cluster for the end of the driver.
 
         :param service_end: returns that of the service which runs the driver, if one does
         """
@@ -205,7 +205,7 @@ class Submission:
 
 
 def begun_applications(state: LineageState) -> Iterator[StatusReport]:
-    """The applications whose START has come; their end is not used, because it is always COMPLETE.
+    """Report the applications whose START has come; their end is not used, because it is always COMPLETE.
 
     Contexts of one program may share a run, which has the time of the first of them.
     """

@@ -33,7 +33,7 @@ _chance = random.SystemRandom()
 _JSON = "application/json, text/json"
 Dialogue = Generator[Request, bytes, Result]
 
-# The words of Spark (JobExecutionStatus, SQLExecutionUIData, DriverState, ApplicationState), of YARN
+# The states of Spark (JobExecutionStatus, SQLExecutionUIData, DriverState, ApplicationState), of YARN
 # (YarnApplicationState, FinalApplicationStatus) and of pods (PodPhase), which agree where they share one.
 _STATUSES: dict[str, Status] = {
     **{name: name for name in get_args(Status)},
@@ -50,7 +50,7 @@ LOG_BYTES, LOG_LINES = 32 * 1024, 100
 LOG_FILES = ("stderr", "stdout")
 # How much of a driver's log is asked for at once, below what a client takes.
 PIECE_BYTES = 15 * 1024 * 1024
-# How far a thing is on its way; what may come at any time is nowhere on it.
+# The order of states; those that may come at any time are left out.
 _ORDER: dict[Status, int] = {"SUBMITTED": 1, "WAITING": 2, "RUNNING": 3}
 
 
@@ -243,7 +243,7 @@ class FilesDialect(Dialect):
 
     @property
     def log_url(self) -> str:
-        """What the addresses of the files begin with, which end with their names; empty while it is not known."""
+        """The common beginning of the addresses of the files, before their names; empty while it is not known."""
         raise NotImplementedError
 
     def piece(self, url: str, offset: float) -> Dialogue[LogPiece]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spark_lineage.settings.places import Places
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-# What the API server is called inside of its own cluster; the variable holds its address.
+# The names of the API server inside of its own cluster; the variable holds its address.
 _IN_CLUSTER = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 _APPLICATION_ID = re.compile(r"[\w-]+", re.ASCII)
 STATUS_CONNECTION = "status_conn_id"

@@ -47,7 +47,7 @@ class _Metadata(Struct, rename="camel"):
 
 
 class _Pod(Struct):
-    """Of core/v1 ``Pod``."""
+    """The ``Pod`` of core/v1."""
 
     metadata: _Metadata = field(default_factory=_Metadata)
     status: _PodStatus = field(default_factory=_PodStatus)
@@ -177,7 +177,7 @@ def _steps(pod: _Pod, asked: datetime) -> list[State]:
             State(present, asked, _reason(status.phase, status.reason), _reason(status.reason, status.message)),
         ]
     if is_deleted:
-        # Not at the time of the timestamp, by which it has to be gone.
+        # The timestamp is the time by which the pod has to be gone.
         return [*steps, State("KILLING", asked, "the pod is being deleted")]
     waiting = state.get("waiting") or _ContainerState()
     detail = _reason(status.phase, waiting.reason or status.reason, waiting.message or status.message)

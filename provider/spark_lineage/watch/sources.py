@@ -36,8 +36,8 @@ class Sources:
         self.at_the_end: Sequence[Dialect] = [*managers, *history]
 
     @cached_property
-    def _of_log(self) -> Sequence[Dialect]:
-        """Those that know the driver's log; others watch the status, for each keeps what it has said."""
+    def _log_managers(self) -> Sequence[Dialect]:
+        """The managers that read the driver's log; a dialect keeps its last states, so the status has its own."""
         return [kind(self.endpoints, self._driver) for kind in managers_of(self.endpoints)]
 
     @cached_property
@@ -65,7 +65,7 @@ class Sources:
         :param is_last: whether a last line without its end is wanted, too
         :raises NoAnswerError: when who keeps the log does not give it
         """
-        for manager in self._of_log:
+        for manager in self._log_managers:
             with suppress(NoAnswerError):
                 # Its answer says where the log is.
                 converse(manager.poll(), self.client.send)

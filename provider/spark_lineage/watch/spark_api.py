@@ -36,7 +36,7 @@ _log = Log(__name__)
 
 # Spark keeps a thousand (spark.sql.ui.retainedExecutions), and up to 4.1 gives 20 without a length.
 _SQL = "sql?details=false&planDescription=false&length=10000"
-# What a micro-batch calls its SparkJobs and SQL executions (StreamExecution.getBatchDescriptionString).
+# The description of a micro-batch's SparkJobs and SQL executions (StreamExecution.getBatchDescriptionString).
 _MICRO_BATCH = re.compile(r"\bid = (?P<id>[\w-]+)\W+runId = (?P<run_id>[\w-]+)\W+batch = (?P<batch>\w+)")
 _COMPLETE = "its event log is complete, which says nothing about success"
 _INCOMPLETE = "its event log is not complete: it still runs, it was killed, or the log was not read to its end yet"
@@ -105,7 +105,7 @@ class _Accumulator(Struct):
 
 
 class _StageNumbers(Struct):
-    """What the tasks of one attempt of a stage did (``StageData``), by the names of ``TaskNumbers``."""
+    """The numbers of the tasks of one attempt of a stage (``StageData``), by the names of ``TaskNumbers``."""
 
     stage_id: int = field(name="stageId")
     completion_time: str | None = field(name="completionTime", default=None)
@@ -214,7 +214,7 @@ def _queries(batches: Iterable[_SparkJob | Execution], asked: datetime) -> dict[
 
 
 def _progress(jobs: list[_SparkJob]) -> str:
-    """Say how far the SparkJobs are; a failed one is done too, and so is a stage that was skipped."""
+    """Return the progress of the SparkJobs; failed ones and skipped stages count as done."""
     done = sum(job.status in ("SUCCEEDED", "FAILED") for job in jobs)
     failed = sum(job.status == "FAILED" for job in jobs)
     stages_done = sum((job.num_completed_stages or 0) + (job.num_skipped_stages or 0) for job in jobs)

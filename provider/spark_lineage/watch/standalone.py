@@ -32,11 +32,11 @@ from spark_lineage.watch.dialect import (
 _PIECE_BYTES = PIECE_BYTES // 4
 _COMMAND = re.compile(r"^Launch Command: .*\n?", re.MULTILINE)
 _BYTES = re.compile(rb"==== Bytes (\d+)-(\d+) of (\d+) of [^\n]*\n")
-_TOOK_LEAVE = "FINISHED: it unregistered, which says nothing about the driver"
+_UNREGISTERED = "FINISHED: it unregistered, which says nothing about the driver"
 
 
 class _Thing(Struct):
-    """Of ``JsonProtocol.writeApplicationInfo`` and ``writeDriverInfo``, where drivers have no duration.
+    """The JSON of ``JsonProtocol.writeApplicationInfo`` and ``writeDriverInfo``, where drivers have no duration.
 
     ``starttime`` and ``duration`` are in milliseconds.
     """
@@ -49,14 +49,14 @@ class _Thing(Struct):
 
 
 class _Worker(Struct):
-    """Of ``JsonProtocol.writeWorkerInfo``."""
+    """The JSON of ``JsonProtocol.writeWorkerInfo``."""
 
     id: str
     webuiaddress: str = ""
 
 
 class _Master(Struct):
-    """Of ``JsonProtocol.writeMasterState``."""
+    """The JSON of ``JsonProtocol.writeMasterState``."""
 
     status: str | None = None
     workers: list[_Worker] = []
@@ -67,7 +67,7 @@ class _Master(Struct):
 
 
 class _Submission(Struct, rename="camel"):
-    """Of ``org.apache.spark.deploy.rest.SubmissionStatusResponse``."""
+    """The JSON of ``org.apache.spark.deploy.rest.SubmissionStatusResponse``."""
 
     success: bool | None = None
     driver_state: str | None = None
@@ -139,7 +139,7 @@ class StandaloneMaster(FilesDialect):
         if status in ENDED and thing.starttime is not None and thing.duration is not None:
             time = from_millis(thing.starttime + thing.duration) or asked
         is_over = subject == "APPLICATION" and status == "FINISHED"
-        steps = [State(status, time, _TOOK_LEAVE if is_over else thing.state or "")]
+        steps = [State(status, time, _UNREGISTERED if is_over else thing.state or "")]
         if begin is not None and status != "UNKNOWN":
             first: Status = "SUBMITTED" if subject == "DRIVER" else "WAITING"
             steps = [State(first, begin, first), *(steps if status != first else [])]

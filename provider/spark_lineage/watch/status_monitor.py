@@ -192,7 +192,7 @@ class StatusMonitor:
 
     @property
     def driver_status(self) -> Status | None:
-        """What the cluster manager says of the driver; None in client mode, where there is no such word."""
+        """The driver's status by its cluster manager; None in client mode, where there is none."""
         return None if self.is_client else self.status("DRIVER", self.driver_id)
 
     @property

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from spark_lineage.watch.endpoints import Endpoints
 
 _CONTAINER = re.compile(r"(https?://[^/\s]+)/node/containerlogs/(container_\w+)/")
-# What Hadoop puts before a file (ContainerLogsUtils).
+# The head that Hadoop puts before a file (ContainerLogsUtils).
 _HEAD = re.compile(rb"^LogLength:(\d+)\nLogContents:\n", re.MULTILINE)
-_SAYS_NOTHING = ", which says nothing about the program in client mode"
+_CLIENT_MODE = ", which says nothing about the program in client mode"
 
 
 class _App(Struct, rename="camel"):
-    """Of ``AppInfo``; times in milliseconds since 1970, 0 is not yet."""
+    """The JSON of ``AppInfo``; times in milliseconds since 1970, 0 is not yet."""
 
     state: str | None = None
     final_status: str | None = None
@@ -65,7 +65,7 @@ class YarnResourceManager(FilesDialect):
     def __init__(self, endpoints: Endpoints, driver: Driver) -> None:
         super().__init__(endpoints, driver)
         self._attempts: dict[str, None] = {}
-        """What the addresses of the files of each attempt begin with."""
+        """The common beginning of the addresses of the files of each attempt."""
 
     def poll(self) -> Dialogue[list[StatusReport]]:
         """Return what YARN says of the application, and in cluster mode of the driver, which has the same id.
@@ -149,7 +149,7 @@ def _steps(app: _App, asked: datetime, *, is_client: bool) -> list[State]:
     status, detail = status_of(app.state), app.state or ""
     if app.state == "FINISHED":
         status = status_of(app.final_status)
-        detail = f"FINISHED, finalStatus {app.final_status}{_SAYS_NOTHING if is_client else ''}"
+        detail = f"FINISHED, finalStatus {app.final_status}{_CLIENT_MODE if is_client else ''}"
     times: dict[Status, datetime | None] = {
         "SUBMITTED": from_millis(app.started_time),
         "RUNNING": from_millis(app.launch_time) if has_ended or status == "RUNNING" else None,
