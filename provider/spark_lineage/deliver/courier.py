@@ -26,7 +26,7 @@ from spark_lineage.secrets.redaction import remember_texts
 
 _log = Log(__name__)
 
-# So many runs in a row, or so long, in vain: the backend is the reason, and not an event.
+# After so many failed runs in a row, or so long, the backend is the reason, and not an event.
 _RUNS_IN_VAIN, _SECONDS_IN_VAIN = 10, 30.0
 
 
@@ -215,7 +215,7 @@ def main(given: Mapping[str, Any]) -> None:
                 if drain.sent > before:
                     last = time.monotonic()
                 if time.monotonic() - last > _LINGER_SECONDS or not spool.has_turn(lock):
-                    # What was put before this is seen once more: its task has found the lock taken.
+                    # An event that was put before this is looked for once more: its task has found the lock taken.
                     release(lock)
                     if not drain.is_due or (again := spool.take_turn()) is None:
                         return

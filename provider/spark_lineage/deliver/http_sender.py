@@ -26,18 +26,18 @@ from spark_lineage.deliver.sender import (
 from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.settings import SettingError
 
-# What this sender knows of the configuration of openlineage-python's HTTP transport; ``backend`` is the connection's.
+# The keys of openlineage-python's HTTP transport that this sender reads; ``backend`` is the connection's.
 _KEYS = frozenset({
     "type", "name", "priority", "retry", "url", "endpoint", "timeout", "verify", "auth", "compression",
     "custom_headers", "sslContext", "backend",
 })  # fmt: skip
 _CERTIFICATES = frozenset({"caCertPath", "clientCertPath", "clientKeyPath"})
-# What backends say to a body that is no event: 400, 422, and the others that only a reader of bodies gives.
+# The answers to a body that is no event: 400, 422, and others that only a reader of bodies gives.
 _REFUSALS = frozenset({400, 406, 411, 415, 422})
 _SERVER_ERRORS = range(500, 600)
 # A backend that was sent the event may be slow, and would get it twice; nobody waits for it.
 _ANSWER_SECONDS = 120.0
-# After the status has come: what trickles is not waited for.
+# The limits of the body after the status: a trickle is not waited for.
 _BODY_SECONDS, _PAGE_SECONDS = 1.0, 10.0
 # An idle connection may be closed by then.
 _KEPT_SECONDS = 1.0
@@ -181,7 +181,7 @@ def _start_of(response: httpx.Response) -> bytes:
     is_html = "html" in response.headers.get("Content-Type", "")
     seconds = _PAGE_SECONDS if is_html and response.status_code in SUCCESSES else _BODY_SECONDS
     content, end = b"", time.monotonic() + seconds
-    # What comes next may take as long as the answer might have.
+    # Else each further piece could take as long as the answer.
     response.request.extensions["timeout"]["read"] = seconds
     with suppress(httpx.HTTPError):
         for piece in response.iter_raw():

@@ -21,7 +21,7 @@ FLUSH_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Delivered:
-    """What became of events: how many a backend took or refused, and how many wait."""
+    """The outcome of a flush: how many events a backend took or refused, and how many wait."""
 
     sent: int = 0
     waiting: int = 0

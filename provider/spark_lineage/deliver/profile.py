@@ -10,14 +10,14 @@ from openlineage.client.serde import Serde
 
 from spark_lineage.emit.run_event import data_source
 
-# Of any other event Marquez believes the time, or, of an end, keeps the beginning.
+# The types whose time Marquez takes for the beginning of the run.
 _RESTARTING = frozenset({"RUNNING", "OTHER"})
 # The kind of the jobs of child runs, as ``child_runs`` names it.
 _CHILD = "PATH"
 
 
 class Profile(Struct, frozen=True):
-    """What an event is encoded for; equal for all backends that get the same bytes.
+    """The backend that an event is encoded for; equal for all backends that get the same bytes.
 
     Marquez (0.51) takes the time of a RUNNING event for the beginning of its run (``runs.started_at``). And it puts the
     name of the parent's job before that of a child, cuts both to 16 characters in its graph, and shows there the state

@@ -1,4 +1,4 @@
-"""What sends one event to one backend, and how a backend says no."""
+"""The protocol of what sends one event to one backend, and the answers that do not take it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _REDIRECTS, _CLIENT_ERRORS = range(300, 400), range(400, 500)
 DEFAULT_ENDPOINT = "api/v1/lineage"
 MAX_BODY_BYTES = 16_384
 _SHOWN_CHARACTERS = 1_000
-# Not the fault of an event: address, credentials, rights, a proxy, the method (of a wrong address), being too early or
-# too many. Who mends them wants the events to have waited.
+# Answers that are not the fault of an event: address, credentials, rights, a proxy, the method (of a wrong address),
+# being too early or too many. The events wait until that is mended.
 _NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429})
-# A backend, or what is in front of it, that has no time.
+# A backend, or a proxy in front of it, that is overloaded.
 _BUSY = 503
 # A byte order mark, an XML declaration and comments may come before it.
 _PAGE = re.compile(
@@ -116,13 +116,13 @@ def sender_of(config: Mapping[str, Any]) -> Sender:
 
 
 def rejection_of(status: int, why: str, retry_after: str = "") -> Later | Refused:
-    """Return what an HTTP answer means that does not take the event.
+    """Return the meaning of an HTTP answer that does not take the event.
 
     :param retry_after: the header
     """
     if status in _CLIENT_ERRORS and status not in _NOT_THE_EVENT:
         return Refused(why)
-    # What is no error, a page or a redirect, is that of a login in front of it, or a wrong address.
+    # A page or a redirect is no error of the backend: a login is in front of it, or the address is wrong.
     is_away = status in _NOT_THE_EVENT or status == _BUSY or status < _CLIENT_ERRORS.start
     return Later(why, retry_after=_seconds(retry_after), is_away=is_away)
 

@@ -56,12 +56,12 @@ if TYPE_CHECKING:
 BACKEND = ""
 """The key of the backend; all others are ids of runs."""
 _MINUTE = 60.0
-# Of a run whose event the backend answers with an error, while it takes others.
+# The pauses of a run whose event the backend answers with an error, while it takes others.
 _OF_RUN = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 60 * _MINUTE)
 _FIRST_SECONDS, _LONGEST_SECONDS = 2.0, 5 * _MINUTE
 # A backend that asks for a day does not get it.
 _LONGEST_OF_ALL = 60 * _MINUTE
-# A DAG file may seed that of Python, and then all workers come back at once.
+# A DAG file may seed Python's own generator, and then all workers come back at once.
 _chance = random.SystemRandom()
 
 
@@ -140,7 +140,7 @@ class Pauses:
         self._save()
 
     def _save(self) -> None:
-        # What cannot be kept is tried again sooner than it should be.
+        # Without its pause on the disk, an event is tried again too soon.
         with suppress(OSError):
             replace(self._path, msgspec.json.encode(self._pauses), 0o600)
 
@@ -168,7 +168,7 @@ _STAMPED = re.compile(r"\d{8}T\d{6}\.\d{6}")
 _NAME = re.compile(_STAMPED.pattern + r"-[!-~]*-[A-Z]*-\d{1,12}\.json")
 _STAMP_LENGTH = len("20260131T120000.123456")
 _TICK = timedelta(microseconds=1)
-# Of an event without a run (``JobEvent``, ``DatasetEvent``).
+# The run in the name of an event without one (``JobEvent``, ``DatasetEvent``).
 _NO_RUN = "none"
 
 Outcome = Literal["waiting", "refused", "sent", "gone"]
@@ -218,7 +218,7 @@ class Outgoing:
     @classmethod
     def encode(cls, event: Event) -> Outgoing:
         """Return an event of openlineage-python as it leaves: JSON in UTF-8, sorted keys, without secrets."""
-        # Not for the courier, which has no memory for it.
+        # The courier, which never encodes, saves the memory of this import.
         from openlineage.client.serde import Serde
 
         # JSON has no NaN and no infinity, which Python writes: they become null.
@@ -283,12 +283,12 @@ class Entry:
 
     @property
     def disk_bytes(self) -> int:
-        """What its file takes, in whole blocks of the disk."""
+        """The size of its file on the disk, in whole blocks."""
         return -(-self.size // _BLOCK) * _BLOCK
 
     @property
     def id(self) -> str:
-        """What a user calls it: its stamp and its run."""
+        """The name for users: its stamp and its run."""
         return f"{self.stamp}-{self.run_id}"
 
     @property
@@ -301,7 +301,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Run:
-    """What a spool remembers of a run: its last event, when it began (its START's ``eventTime``), its end's bytes."""
+    """The note of a run in a spool: its last event, when it began (its START's ``eventTime``), its end's bytes."""
 
     event_type: str = ""
     stamp: str = ""
@@ -336,7 +336,7 @@ class Run:
         """Return a time that comes after the last event, whatever the clock says."""
         now = datetime.now(UTC)
         if self.stamp:
-            # What a stranger left may be no time, or at the end of all time.
+            # A file of a stranger may have a stamp that is no time, or the last one.
             with suppress(ValueError, OverflowError):
                 now = max(now, _time(self.stamp) + _TICK)
         return now.strftime(_STAMP)
@@ -552,7 +552,7 @@ class Spool:
 
     @property
     def pauses(self) -> Pauses:
-        """What is not sent for a while, as it is on the disk now."""
+        """The pauses, as they are on the disk now."""
         return Pauses(self.directory / ".later")
 
     def are_paused(self, names: Iterable[str]) -> bool:
@@ -619,7 +619,7 @@ class Spool:
         except FileExistsError:
             if self.run(event.run_id) != before:
                 return False
-            # What lies there is no note.
+            # The file there is no note.
             self._replace(note, after)
         return True
 
@@ -659,7 +659,7 @@ class Spool:
 
     def _free_space(self, size: int) -> None:
         """Remove RUNNING events, for a later event of their run says the same, then dead letters; the oldest first."""
-        # Whatever fits in no more is not counted again for each event that comes.
+        # A full spool is not counted anew for each event.
         used = self._estimate(_FULL_SECONDS)
         missing = (self.count() if used is None else used) + size - self._max_bytes
         has_removed = False
@@ -759,7 +759,7 @@ def kept_end(directory: Path, run_id: str) -> Outgoing | None:
 
 @dataclass(frozen=True)
 class Waiting:
-    """What is there for one destination; ``answer`` says why, where it cannot be read.
+    """The events of one destination; ``answer`` has the reason where they cannot be read.
 
     ``oldest_at`` is when the oldest that waits was put, in seconds since the epoch; 0 where nothing waits. Nothing is
     sent for ``paused_seconds``, and of ``paused_runs`` runs not yet, because of ``answer``.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # openlineage-python's serializer takes several Python calls for each level, and Python has a thousand in all.
 _MAX_LEVELS = 150
-# Which keys are objects, or lists of them, and of which class; all others stay as JSON has them.
+# The keys whose values are objects, or lists of them, with their classes; all others stay as JSON has them.
 _PARTS: Mapping[type[Any], Mapping[str, type[Any]]] = {
     RunEvent: {"run": Run, "job": Job, "inputs": InputDataset, "outputs": OutputDataset},
     JobEvent: {"job": Job},
@@ -39,11 +39,11 @@ _PARTS: Mapping[type[Any], Mapping[str, type[Any]]] = {
     parent_run.ParentRunFacet: {"run": parent_run.Run, "job": parent_run.Job, "root": parent_run.Root},
     parent_run.Root: {"run": parent_run.RootRun, "job": parent_run.RootJob},
 }
-# What ``OpenLineageAdapter.emit`` of the provider looks into.
+# ``OpenLineageAdapter.emit`` of the provider reads these facets.
 _AIRFLOW_FACETS = ("airflow", "airflowDagRun")
 # msgspec quotes a value that does not fit, which may be anything.
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
-# What the spec requires, and of which type it is; beside it there may be anything.
+# The types below have the keys that the spec requires; further keys may be there.
 _Facets = dict[str, Any] | None
 
 

@@ -56,11 +56,11 @@ class ConnectionSender:
     ) -> None:
         self._is_for_provider = is_for_provider
         self._known: dict[str, _Destination] = {}
-        # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
+        # The connections that cannot be read yet; their events wait until that is mended.
         self._unread = list(conn_ids)
         self._seconds_left = settings.brief_seconds
         self._guard, self._log = guard, guard.log
-        # A path that cannot be used is found now, and only where there is something to send.
+        # An outbox path that cannot be used raises now, and only where there is something to send.
         self._outbox = Outbox(outbox_directory(settings.outbox_dir) if self._unread else Path())
         self._read_connections()
 
@@ -161,7 +161,7 @@ class ConnectionSender:
                 if not each.config or not each.names:
                     continue
                 if not OUTBOX_FILES.use(partial(courier.call, each.spool, each.config, each.secrets)):
-                    # No process may be started here: the same in a thread, as long as the task waits.
+                    # No process may be started here: a thread sends as long as the task waits.
                     sending = partial(drain, each.spool, sender_of(each.config), deadline, is_wanted=False)
                     BoundedRun(sending, "spark-lineage-courier")
 
@@ -187,7 +187,7 @@ def _send_directly(destination: _Destination, event: Outgoing, deadline: Deadlin
         raise LookupError("its connection cannot be read")
 
     def send() -> None:
-        # What was put before it goes first, or a run that has ended would begin.
+        # Waiting events of the run go first, or a run that has ended would begin.
         before = []
         with suppress(SpoolError):
             before = [entry.name for entry in spool.waiting() if entry.run_id == encoded(event.run_id)]

@@ -124,7 +124,7 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
         given.pop(key, None)
     inside = given.get("transport")
     if issubclass(chosen, TransformTransport):
-        # What it makes of this is replaced.
+        # The inner transport is replaced below.
         given["transport"] = {"type": "noop"}
     config_class = chosen.config_class
     config_class = import_from_string(config_class) if isinstance(config_class, str) else config_class

@@ -147,7 +147,7 @@ def _again(key: str, fields: dict[str, Any]) -> Any:
 
 @attr.define
 class SparkJobFacet(JobFacet):
-    """What the OpenLineage provider would overwrite on the job of a task: what it processes, its own tags, its name."""
+    """The details of a task's job that the OpenLineage provider would overwrite: processing type, tags, name."""
 
     processingType: Literal["BATCH", "STREAMING"] = "BATCH"  # noqa: N815  (the field names are the facet's JSON)
     tags: dict[str, str] = attr.field(factory=dict)
@@ -347,7 +347,7 @@ def event_of(
 
 
 def input_datasets(lineage: TaskLineage) -> list[InputDataset]:
-    """What the task read, with ``inputStatistics``."""
+    """Return the inputs of the task, with ``inputStatistics``."""
     return [
         InputDataset(**named(each.dataset), facets=facets_of_input(each), inputFacets=input_facets(each))
         for each in lineage.inputs
@@ -355,7 +355,7 @@ def input_datasets(lineage: TaskLineage) -> list[InputDataset]:
 
 
 def output_datasets(lineage: TaskLineage) -> list[OutputDataset]:
-    """What the task left behind, with ``outputStatistics``, kinds of write, column lineage and lifecycle."""
+    """Return the outputs of the task, with ``outputStatistics``, kinds of write, column lineage and lifecycle."""
     return [
         OutputDataset(**named(each.dataset), facets=facets_of_output(each), outputFacets=output_facets(each))
         for each in lineage.outputs

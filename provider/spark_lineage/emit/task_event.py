@@ -60,7 +60,7 @@ _SCHEME = re.compile(r"[A-Za-z][\w+.\-]*:")
 
 @dataclass(frozen=True)
 class AirflowTry:
-    """What Airflow knows of one try: its own objects, of the database or of a worker.
+    """One try as Airflow knows it: its own objects, of the database or of a worker.
 
     ``task_instance`` has the number of that try. ``dag`` and ``task`` are None where they are gone.
     """
@@ -78,7 +78,7 @@ class AirflowTry:
 
 
 class JobDetails(Struct, frozen=True):
-    """What else is said of the task's job: its tags by name, and the facet of where the program is that it runs."""
+    """Further details of the task's job: its tags by name, and the facet with the place of its program."""
 
     tags: Mapping[str, str] = {}
     source: Mapping[str, SourceCodeLocationJobFacet] = {}
@@ -114,7 +114,7 @@ def operator_lineage(
     details: JobDetails = NO_DETAILS,
     deadline: Deadline | None = None,
 ) -> OperatorLineage[Any, Any]:
-    """What the OpenLineage provider asks an operator for, small enough for the event that it is going to make.
+    """Return the lineage for the OpenLineage provider, small enough for the event that it is going to make.
 
     :param counts: of the lines that were read, None where nothing was collected
     """
@@ -316,7 +316,7 @@ def _text(moment: Any) -> str | None:
 
 
 class Emission(NamedTuple):
-    """What the provider emits of a task: any event at all, and its lineage in it."""
+    """Whether the provider emits events of a task, and its lineage in them."""
 
     is_sent: bool
     has_lineage: bool
@@ -373,10 +373,10 @@ def _older_emission(task: Any) -> Emission:
 
 
 def corrected_event(event: Event) -> Event:
-    """Return an event as our operator means it; any other event as it is.
+    """Correct the provider's event of a task with lineage; return any other event as it is.
 
-    The provider (2.20) says BATCH of every job, puts the tags of the DAG in the place of the task's, and says FAIL of a
-    task that was killed. The facets ``sparkLineage_job`` and ``sparkLineage_status`` say what is right.
+    The provider (2.20) reports BATCH for every job, puts the tags of the DAG in the place of the task's, and reports
+    FAIL for a task that was killed. The facets ``sparkLineage_job`` and ``sparkLineage_status`` have the right values.
     """
     from openlineage.client.event_v2 import RunEvent
     from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
