@@ -20,13 +20,13 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.generated.base import DatasetFacet
 
 from spark_lineage.launch.directory import DECLARE_ARCHIVE, create_private, launch_directory
-from spark_lineage.launch.line import LineDecoder
+from spark_lineage.launch.line import Line, LineDecoder
 from spark_lineage.launch.retention import clean_up
 from spark_lineage.merge.lineage import Attempt, SchemaField, Statistics, TaskLineage
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.submission.declared import Declared, declared_events, declared_span
+from spark_lineage.submission.declared import declared_events, declared_span
 
 START = datetime(2024, 1, 31, 12, tzinfo=UTC)
 END = START + timedelta(minutes=5)
@@ -51,7 +51,7 @@ class Contract(DatasetFacet):
     owner: str = ""
 
 
-def declared(inlets: Any = (), outlets: Any = ()) -> list[Declared]:
+def declared(inlets: Any = (), outlets: Any = ()) -> list[Line]:
     return declared_events(
         inlets, outlets, run_id=RUN_ID, job_namespace="ns", job_name="dag.task", started=START, ended=END
     )

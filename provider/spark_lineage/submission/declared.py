@@ -11,6 +11,7 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage import declare
+from spark_lineage.launch.line import Line
 from spark_lineage.launch.log import Log
 from spark_lineage.merge.event import (
     Dataset,
@@ -25,7 +26,6 @@ from spark_lineage.merge.event import (
     observe,
 )
 from spark_lineage.merge.lineage import Statistics
-from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.task import task_lineage
 
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 log = Log(__name__)
 
 _JOB = JobFacets(jobType=JobTypeFacet(processingType="BATCH", jobType="DECLARED"))
-
-Declared = tuple[RunEvent, tuple[Observed, ...], tuple[Observed, ...], tuple[ForeignFacet, ...]]
 
 # A dataset, and its facets as they are.
 _Both = tuple[Dataset, RawDataset]
@@ -54,7 +52,7 @@ def declared_events(
     job_name: str,
     started: datetime,
     ended: datetime,
-) -> list[Declared]:
+) -> list[Line]:
     """Return what ``LineageState.add`` takes: the inlets read at the start, the outlets written at the end.
 
     The run has no end of its own: so its outputs count only when the task succeeded, and are attempted when it failed
