@@ -49,16 +49,16 @@ _ADAPTERS = {
     f"{_EMR}.EmrAddStepsOperator": "emr_steps.EmrStepsAdapter",
     "airflow.providers.amazon.aws.operators.glue.GlueJobOperator": "glue.GlueAdapter",
 }
-# Of the flags of spark-submit, for a job that has properties alone.
+# The properties of the flags of spark-submit, for a job that has properties alone.
 _PROPERTY_OF = {
     "jars": "spark.jars",
     "packages": "spark.jars.packages",
     "driver_class_path": "spark.driver.extraClassPath",
     "py_files": "spark.submit.pyFiles",
 }
-# Of a job without lineage, which lacks nothing.
+# The reason of a job without Spark, which is not counted as a loss.
 NO_SPARK = "the job has no Spark"
-# From asking the processes of a killed job to end until they are killed.
+# The time between the request to end and the kill of the processes of a killed job.
 GRACE_SECONDS = 1.0
 
 
@@ -69,7 +69,7 @@ class Observer(Protocol):
         """Learn that the process of the job runs on this machine."""
 
     def driver_changed(self) -> None:
-        """Learn that the log has said something new of the driver."""
+        """Learn that ``driver`` has changed by a line of the log."""
 
     def submitted(self, external_id: str) -> None:
         """Learn the id by which the provider finds the running job again."""
@@ -110,7 +110,7 @@ class OperatorAdapter(ABC):
     """
 
     job_type: ClassVar[Literal["BATCH", "STREAMING"] | None] = None
-    """Of each job of the operator, None where they differ."""
+    """The type of each job of the operator, None where they differ."""
     takes_listener: ClassVar[bool] = True
     """Whether OpenLineage's listener can be added to its driver; else the event log is all there is."""
     is_service: ClassVar[bool] = False
@@ -123,18 +123,18 @@ class OperatorAdapter(ABC):
     observer: Observer | None = None
     driver: Driver = field(default_factory=Driver)
     launch_id: str = ""
-    """Marks all processes of a driver on this machine, by which they are ended; none where it is empty."""
+    """The mark of all processes of a driver on this machine, which are ended by it; empty without one."""
     output: DriverOutput = field(default_factory=DriverOutput)
     session_id: str = ""
-    """Of the session whose executions are the job's, where a driver runs those of others as well."""
+    """The session whose executions are the job's, where a driver runs those of others as well."""
     child: str = ""
-    """Of a driver that its task does not wait for, the beginning of the name of its job; empty for any other."""
+    """The beginning of the name of the job of a driver that its task does not wait for; empty for any other."""
     parts: tuple[Part, ...] = ()
     """The drivers that its task does not wait for, where there may be several."""
     log_places: tuple[str, ...] = ()
     """The directories of event logs, as paths and URLs, of a job whose programs have several."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """What was prepared for the environment of a driver on this machine."""
+    """The variables that were prepared for a driver on this machine."""
 
     @classmethod
     @abstractmethod
@@ -187,7 +187,7 @@ class OperatorAdapter(ABC):
 
     @abstractmethod
     def remember_secrets(self) -> None:
-        """Learn the secrets of the job: whoever prints one of them later prints it without its key."""
+        """Learn the secrets of the job, which may be printed later without their keys."""
 
     @property
     @abstractmethod

@@ -99,7 +99,7 @@ class BashAdapter(OperatorAdapter):
             is_in_program(mode, "", texts) for mode in _CLUSTER
         ):
             raise NotImplementedError("the command submits to a cluster; use LineageSparkSubmitOperator for that")
-        # What one program says of its log holds for those that say nothing.
+        # Programs without settings of the log have those of the others.
         log = [one for one in self.arguments.conf.items() if one[0].startswith(_LOG)]
         programs = [(program, _properties(program)) for program in self._programs]
         shared = {key: value for key, value in log if any(key not in own for _, own in programs)}

@@ -25,14 +25,14 @@ from spark_lineage.secrets.secret_keys import MASK, Prefilter
 # Log4j's default layouts, those of Python's loggers, and Spark 4's JSON.
 _LOG_LINE = re.compile(r'\d\d(?:\d\d)?[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d|\{"ts":')
 _SPARK_LOG_LINE = re.compile(r'\d\d/\d\d/\d\d \d\d:\d\d:\d\d [A-Z]+ |\{"ts":')
-# What Spark logs when it begins to work; of its shutdown it logs no such thing.
+# The lines that Spark logs when it begins to work; none of them is of its shutdown.
 _WORK = re.compile(r"Starting job: |Got (?:map stage )?job ")
 _OF_LISTENER = "OpenLineageExtensionVisitorWrapper: "  # a warning of several lines, which may come with any event
 _TRACEBACK = re.compile(r"(?:  \+ Exception Group )?Traceback \(most recent call last\):")
 # A program that cannot be compiled has no traceback.
 _PLACE = re.compile(r'  File ".*", line \d+$')
 _SYNTAX_ERROR = re.compile(r"(?P<text>(?:SyntaxError|IndentationError|TabError)(?::.*|$))")
-# Of a group, only the group is reported.
+# An exception group is reported as a whole.
 _EXCEPTION = re.compile(r"(?P<group>  \| )?(?P<text>[A-Za-z_][\w.]*(?::.*|$))")
 # The class of an exception, where the JVM has logged a line while Python wrote.
 _TORN = re.compile(rf"[A-Za-z_][\w.]*?(?={_SPARK_LOG_LINE.pattern})")
@@ -45,14 +45,14 @@ _OF_JVM = re.compile(
     r'\s+at |\s+\.\.\. \d+ more|(?:JVM|Driver) stacktrace:$|Caused by: |Exception in thread "'
     r"|(?:[a-z]\w*\.)+[A-Z][\w$]*(?::|$)"
 )
-# What comes before the traceback of an exception that does not end the program: of a thread, or of a destructor.
+# The line before the traceback of an exception that does not end the program: of a thread, or of a destructor.
 _HARMLESS = re.compile(r"Exception in thread [^\"]|Exception ignored in")
 _JVM = re.compile(r'Exception in thread "[^"]*" (?P<text>.+)')
 _CAUSED = re.compile(r"Caused by: (?P<text>.+)")
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\r\n]*)?")
 _MAX_LINES = 5
 _MAX_LENGTH = 2_000
-# What `python` exits with for an uncaught exception.
+# The exit code of `python` for an uncaught exception.
 _UNCAUGHT = 1
 # org.apache.spark.util.SparkExitCode
 _SPARK_EXIT_CODES = {
@@ -65,25 +65,25 @@ _SHELL_SIGNAL = 128
 # for room in its pipe, which may hold 4 kB only.
 _WAITED_SECONDS, _LOOKS_MILLISECONDS, _BURST_BYTES = 0.001, (5, 15, 60, 120), 2048
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
-# What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
+# The lines within a PEM file; any other line ends it, because the hook reads ids from the log.
 _KEY_LINE = r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*"
 _DIGIT = re.compile(r"\d")
-# By these the hook finds the job again, to follow and to end it: they stay, whatever the user's patterns match.
+# The ids by which the hook follows and ends the job: they stay, whatever the user's patterns match.
 _READ_BY_HOOK = re.compile(
     r"(application_\d+_\d+|driver-\d{14}-\d+|pod name: \S+-driver$|submission ID [a-z0-9-]+:[a-z0-9.-]+"
     r"|application ID spark-\w+|spark-app-selector -> spark-[a-z0-9]+, |[eE]xit code: \d+)"
 )
 _may_be_read_by_hook = Prefilter("application_|driver|spark-app-selector|xit code: ")
 _UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
-# What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
+# The ids in the logs of clients: standalone's app-…, YARN's application_…, Kubernetes' spark-….
 _APPLICATION_ID = re.compile(
     r"Connected to Spark cluster with app ID (app-[\w-]+)"
     r"|Submitted application (application_\d+_\d+)"
     r"|spark-app-selector -> (spark-\w+)|application ID (spark-\w+) and submission ID"
-    # Of spark-sql, once it is ready.
+    # spark-sql prints this once it is ready.
     r"|Spark master: \S+, Application Id: ([\w-]+)"
 )
-# Of Spark's EventLogFileWriter: `file:/logs/local-1`, or a part, `file:/logs/eventlog_v2_local-1/events_1_local-1`.
+# Spark's EventLogFileWriter logs `file:/logs/local-1`, or a part, `file:/logs/eventlog_v2_local-1/events_1_local-1`.
 _EVENT_LOG = re.compile(r"EventLogFiles?Writer: Logging events to file:(/.*)/")
 
 

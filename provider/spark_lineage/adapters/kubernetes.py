@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# Of Spark's KubernetesClientApplication.
+# Spark's KubernetesClientApplication logs this.
 _SUBMISSION_ID = re.compile(r" submission ID ([a-z0-9-]+):([a-z0-9.-]+)")
 
 

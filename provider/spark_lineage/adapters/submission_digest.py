@@ -15,7 +15,7 @@ from typing import Any
 from spark_lineage.inject.task_injection import files_of_program
 from spark_lineage.launch.directory import without_scheme
 
-# What differs from run to run in Airflow's templates; what a user chooses (`params`, `var`, `dag_run.conf`) does not.
+# The names in templates that differ from run to run; a user's choice (`params`, `var`, `dag_run.conf`) does not.
 _OF_THE_RUN = re.compile(
     r"\b(?:ds|ts|dag_run(?!\.conf)|run_id|ti|task_instance|task_instance_key_str|logical_date|execution_date|macros"
     r"|\w*data_interval\w*|(?:ds|ts|prev|next|yesterday|tomorrow)_\w+|triggering_\w+|inlet_events|outlet_events)\b"
@@ -32,7 +32,7 @@ def submission_digest(task: Any) -> str:
 
     A template that differs in each run counts by its text, others by their rendered value.
     """
-    # What runs is a copy of what the DAG has, rendered; of a mapped task there is no other.
+    # The running task is a rendered copy of the DAG's; a mapped task has only this one.
     dag = getattr(task, "dag", None)
     of_dag = dag.task_dict.get(task.task_id) if dag is not None else None
     original = of_dag if type(of_dag) is type(task) else task
@@ -41,7 +41,7 @@ def submission_digest(task: Any) -> str:
     }
     submitted |= {name: getattr(task, name, None) for name in _NO_TEMPLATES}
     submitted["program"] = _program(task)
-    # What JSON has not is known by its type: the text of an object may hold its address.
+    # A value that is no JSON counts by its type: the text of an object may hold its address.
     text = json.dumps(submitted, sort_keys=True, default=lambda value: type(value).__qualname__)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -81,7 +81,7 @@ def _program(task: Any) -> str:
     """Return the digest of the program's files that are on this machine, with what Python imports from beside them."""
     named = _named(task)
     found = list[tuple[str, str]]()
-    # Whatever is elsewhere has its name among the arguments.
+    # The arguments have the names of files elsewhere.
     for path in files_of_program([*named, str(getattr(task, "properties_file", None) or "")]):
         with suppress(OSError):
             size = path.stat().st_size

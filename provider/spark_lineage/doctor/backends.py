@@ -24,7 +24,7 @@ from spark_lineage.settings import SettingError
 _OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
 _INIT = "spark-lineage init prints the lines for a backend"
 _LEAST_SECONDS = 5
-# Of openlineage-python, for each try of an HTTP transport.
+# The default of openlineage-python, for each try of an HTTP transport.
 _HTTP_SECONDS = 5.0
 _KEY_IN_CLEAR = "; and the key of the transport stands in clear in Spark's properties, its UI and its event log"
 _HERE = ("console", "file", "noop")
@@ -80,7 +80,7 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
             "remove it; a job that is to send raw events has a transport of its own in its Spark properties",
         )
     if not airflow_connection():
-        # By a connection, an event is on disk before it is sent.
+        # A connection keeps each event on disk before it is sent.
         yield from _time(conf.execution_timeout(), transport)
 
 

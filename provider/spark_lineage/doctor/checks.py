@@ -21,7 +21,7 @@ from spark_lineage.doctor.spark import check_jar, check_java, check_spark, check
 from spark_lineage.doctor.status_endpoints import check_status_endpoints
 from spark_lineage.doctor.versions import check_versions
 
-# For each backend, and for each endpoint.
+# The time for each backend, and for each endpoint.
 _ANSWER_SECONDS = 30.0
 _ENDPOINTS = 6
 

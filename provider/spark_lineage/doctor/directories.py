@@ -146,7 +146,7 @@ def _contents(path: Path) -> Iterator[Finding]:
             since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(one.oldest_at))
             answer = f"; it said: {one.answer}" if one.answer else ""
             text = f"{one.waiting} events wait for {one.destination}, the oldest since {since}{answer}"
-            # Those of today leave with the next task.
+            # The next task sends the events of today.
             is_late = one.answer or time.time() - one.oldest_at > _DAY_SECONDS
             yield warning(text, "fix the backend, then run spark-lineage outbox flush") if is_late else ok(text)
         if one.dead:

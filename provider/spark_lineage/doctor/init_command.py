@@ -31,7 +31,7 @@ from spark_lineage.secrets.secret_keys import MASK
 
 _NOT_ALL = 1
 _ATLAS = "atlas"
-# For each option the keys of the extra, as docs/connections.md has them.
+# The keys of the extra for each option, as docs/connections.md has them.
 _BACKENDS: Mapping[str, Mapping[str, str]] = {
     "marquez": {"kind": "marquez"},
     "data-rentgen": {"endpoint": "v1/openlineage", "compression": "gzip"},

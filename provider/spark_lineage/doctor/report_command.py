@@ -33,7 +33,7 @@ from spark_lineage.submission.collector import Collector
 from spark_lineage.submission.lineage_files import is_lineage_file, lines
 
 _NO_LAUNCH = 1
-# What is kept of one file, half of its beginning and half of its end, and of all files; how much of one is read.
+# The limits: bytes kept of one file, half from each end, and of all files; bytes read of one.
 _FILE_BYTES, _ALL_BYTES, _READ_BYTES = 8 * 1024 * 1024, 32 * 1024 * 1024, 1024 * 1024 * 1024
 _PROPERTIES = ("spark.", "java.", "sun.")
 
@@ -59,7 +59,7 @@ class _Kept:
 
 @dataclass
 class _Report:
-    """What goes into the archive, by name, and what was not found."""
+    """The files of the archive, by name, and those that were not found."""
 
     values: dict[str, Any] = field(default_factory=dict)
     files: dict[str, _Kept] = field(default_factory=dict)

@@ -97,7 +97,7 @@ def shown_settings(places: Places, conn_id: str) -> Iterator[ShownSetting]:
     """Return every setting that has a fixed name."""
     each = list(Settings.each(places.arguments, places.extra, option))
     defaults = {one.name: one.value for one in Settings.each({}, {}, lambda _: None)}
-    # What counts where a setting is empty.
+    # The values that count where a setting is empty.
     instead = {
         "lineage_dir": lineage_directory(Settings(**{one.name: one.value for one in each if not one.error})),
         "outbox_dir": str(outbox_directory("").parent),
@@ -171,8 +171,8 @@ def _section_source(name: str, *, is_default: bool = False) -> str:
     variable = f"{_PREFIX}{name.upper()}"
     if variable in os.environ:
         return f"environment variable {variable}"
-    # Of the parser itself: Airflow's own would count declared defaults too, and its as_dict() would run the commands
-    # that give the secrets of all other sections.
+    # The parser itself is read: Airflow's own method would count declared defaults too, and its as_dict() would run the
+    # commands that give the secrets of all other sections.
     if not is_default and ConfigParser.has_section(conf, SECTION) and ConfigParser.has_option(conf, SECTION, name):
         return f"[{SECTION}] in {AIRFLOW_CONFIG}"
     return "default"

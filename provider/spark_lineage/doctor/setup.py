@@ -1,4 +1,4 @@
-"""What the checks look at: one Spark connection, its settings and backends; and what they find."""
+"""The subject of the checks: one Spark connection, its settings and backends; and their findings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Setup:
 
     @property
     def spark_binary(self) -> str:
-        """What is run to submit."""
+        """The program that submits."""
         return str(self.places.extra.get("spark-binary") or "spark-submit")
 
     @property
@@ -92,7 +92,7 @@ class Setup:
 
     @property
     def user_properties(self) -> UserProperties:
-        """What such a task submits with; raises ``PropertiesFileError`` where spark-defaults.conf cannot be read."""
+        """The properties of such a task; raises ``PropertiesFileError`` where spark-defaults.conf cannot be read."""
         return user_properties(SubmitArguments({}), self.submitter)
 
     @property

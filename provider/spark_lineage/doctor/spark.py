@@ -31,7 +31,7 @@ _JAVA_SECONDS = 15.0
 _INSTALL_JAVA = (
     "install Java 17 (Debian: openjdk-17-jre-headless), then put java on PATH or set JAVA_HOME for the worker"
 )
-# Of "Downloading" in Spark's documentation. Hadoop's clients of Spark 4.0 and older call what Java 24 has taken out.
+# As "Downloading" in Spark's documentation has them. Hadoop's clients of Spark 4.0 call what Java 24 has taken out.
 _OLDEST_FOR_SPARK_4, _OLDEST_FOR_SPARK_3, _NEWEST_BEFORE_SPARK_41 = 17, 8, 23
 _OLDEST_TESTED_SPARK = (3, 5)
 _DIST_CLASS_PATH = "SPARK_DIST_CLASSPATH"

@@ -32,7 +32,7 @@ _MOST_COLUMNS = 1000
 # Airflow is asked for the name of each asset; with many of them the rest goes without.
 _SECONDS_FOR_NAMES = 2.0
 # Airflow compares URIs as texts, so what is ASCII stays as it is, but for what would end the path or begin an escape.
-# For any other character its API server fails the task.
+# Airflow's API server fails the task for any other character.
 _KEPT = "".join(set(map(chr, range(0x20, 0x7F))) - set("%?#"))
 
 

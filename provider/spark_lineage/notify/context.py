@@ -1,4 +1,4 @@
-"""What a listener may use: the task, its configuration, a logger, and metrics."""
+"""The context of a listener: the task, its configuration, a logger, and metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ListenerContext(Struct, frozen=True):
-    """What a listener may use.
+    """The context of a listener.
 
     ``configuration`` are the Spark properties of the job, without secrets. ``options`` are the section
     ``[spark_lineage]`` and, above it, the extra of the Spark connection, keys in lower case: a listener of yours finds

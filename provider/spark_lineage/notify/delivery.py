@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # Some 200,000 changes of status: what a job does in a moment is delivered in another.
 MAX_QUEUED_BYTES = 64_000_000
-# What is left for the last event, in seconds, and as a part of a time that is short.
+# The reserve for the last event: seconds, and the part of a short time.
 _RESERVE_SECONDS, _RESERVE_PART = 1.0, 0.2
 
 

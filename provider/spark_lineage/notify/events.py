@@ -24,7 +24,7 @@ from spark_lineage.merge.lineage import (
 from spark_lineage.merge.transition import Status, Subject
 from spark_lineage.naming.identity import DatasetName, StorageIdentifier
 
-# Of an event without long texts, as tracemalloc has it.
+# The size of an event without long texts, as tracemalloc has it.
 _BYTES = 300
 
 
@@ -39,7 +39,7 @@ class TaskRun(Struct, frozen=True):
 
 
 class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True):
-    """What every event has: the try of the task, its Spark applications as far as they are known, and a time in UTC.
+    """The fields of every event: the try of the task, its Spark applications as far as known, and a time in UTC.
 
     As JSON (``msgspec.json.encode``) an event names its type in ``event``.
     """
