@@ -1,4 +1,4 @@
-"""What every listener has: a context, a way to be made, and an end; and the events that it gets.
+"""The base of all listeners: a context, how one is made and closed, and the events that it gets.
 
 After Flink's FLIP-314 and FLIP-294. The setting ``lineage_listeners`` names listeners by class path.
 """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spark_lineage.merge.transition import TaskNumbers
 
 
-# What is counted of Spark's tasks, by the fields of ``TaskNumbers``.
+# The counters of Spark's tasks, by the fields of ``TaskNumbers``.
 _COUNTED = {
     "tasks": "tasks",
     "failed": "tasks.failed",

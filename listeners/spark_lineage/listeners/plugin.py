@@ -11,7 +11,7 @@ from spark_lineage.listeners.airflow_listener import AirflowListener
 
 
 class _Parts:
-    """What add-ons have under the name of the attribute: asked for by the API server, not by a worker."""
+    """The parts of add-ons under the name of the attribute; the API server asks for them, no worker does."""
 
     def __init__(self, *names: str) -> None:
         self._names = names

@@ -15,7 +15,7 @@ from spark_lineage.launch.directory import write_new
 _CORE_JAR = re.compile(r"spark-core_(?P<scala>\d+(?:\.\d+)?)-(?P<spark>\d.*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar")
 _REMEDY = "Set SPARK_HOME for the task, or set the listener jar to a path or URL."
 _LINE_END = re.compile(r"\r\n?")
-# From the first line that is neither blank nor a comment to the first end of line that no backslash escapes.
+# The pattern reaches from a line that is neither blank nor a comment to the first unescaped end of line.
 _LOGICAL_LINE = re.compile(r"^[ \t\f]*+(?![#!])(?P<line>(?:[^\\\n]++|\\(?s:.))++)", re.MULTILINE)
 _CONTINUATION = re.compile(r"\\\n[ \t\f]*")
 _PAIR = re.compile(r"(?P<key>(?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(?P<value>.*)", re.DOTALL)

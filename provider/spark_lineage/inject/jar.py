@@ -37,7 +37,7 @@ _IVY_CLASS = "org/apache/ivy/plugins/resolver/IBiblioResolver.class"
 _ROOT = re.compile(rb"https://[\w.\-/]+/maven2/")
 _CLASS = LISTENER.replace(".", "/") + ".class"
 _SCALA = re.compile(r"openlineage-spark_(?P<scala>\d+\.\d+)")
-# What a Scala `Seq` is to a class file that calls Spark.
+# The class of Scala's `Seq` in a class file that calls Spark.
 _SEQUENCES = {"2.13": b"scala/collection/immutable/Seq", "2.12": b"scala/collection/Seq"}
 
 
@@ -167,7 +167,7 @@ def _fill(file: Path, urls: Sequence[str], timeout_seconds: float | None, sha256
     with locked(lock, within(timeout_seconds)) as descriptor:
         has_ended = descriptor is not None
     if not zipfile.is_zipfile(file):
-        # To try again in turn would cost each task the time of all those before it.
+        # Trying again in turn would cost each task the time of all those before it.
         what = "has just failed to download" if has_ended else f"still downloads, after {timeout_seconds:g} s,"
         raise JarNotFoundError(f"Another task {what} the listener jar {file.name}; its log says why.")
 
@@ -230,7 +230,7 @@ def _download_one(url: str, target: Path, deadline: float, most_bytes: int = _MO
                     raise
                 url = urljoin(url, error.location)
             if (is_secure and not url.lower().startswith("https:")) or (is_plain(url) and not was_plain):
-                # Who listens there could put code into the driver.
+                # Without encryption, a third party could put code into the driver.
                 raise JarNotFoundError("it redirects to a protocol without encryption, or an unknown one")
         raise JarNotFoundError("it redirects too often")
     finally:
@@ -297,7 +297,7 @@ def check_scala(jar: str, spark: SparkInstallation) -> None:
     try:
         scala = scala_of(jar)
     except (OSError, zipfile.BadZipFile):
-        # Of the user's own; Spark says what is wrong with it.
+        # Spark reports the fault of a jar of the user's own.
         return
     if scala not in {None, spark.scala_version}:
         raise JarNotFoundError(

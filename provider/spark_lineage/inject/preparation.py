@@ -73,13 +73,13 @@ class Submitter:
 
     @property
     def home(self) -> Path | None:
-        """That of Spark, if it is found."""
+        """The home of Spark, if it is found."""
         return self.known_installation.home if self.known_installation else None
 
 
 @dataclass(frozen=True)
 class PreparedArguments:
-    """What to submit with; ``properties_file`` is a private file to hand over instead of the user's, and to remove."""
+    """The arguments to submit with; ``properties_file`` is private, goes in the place of the user's, and is removed."""
 
     arguments: SubmitArguments
     properties_file: Path | None
@@ -106,7 +106,7 @@ class PreparedArguments:
 
 @dataclass(frozen=True)
 class UserProperties:
-    """What the user submits with: the properties file, what is in it, all properties, and the deploy mode of all."""
+    """The user's own properties: the properties file, its content, all properties, and their deploy mode."""
 
     file: Path | None
     of_file: Mapping[str, str] = field(repr=False)

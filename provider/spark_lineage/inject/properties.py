@@ -30,7 +30,7 @@ APP_RUN_ID = "spark.openlineage.applicationRunId"
 _JOB_TAGS = "spark.openlineage.job.tags"
 _PARENTS = ("spark.openlineage.parent", "spark.openlineage.rootParent")
 _ARTIFACT = "openlineage-spark"
-# What Spark masks, in its UI among others.
+# The property whose pattern names the secrets that Spark masks, in its UI among others.
 REDACTION_KEY = "spark.redaction.regex"
 PREFIX = "spark.openlineage.transport."
 TRANSPORT_TYPE = f"{PREFIX}type"
@@ -110,7 +110,7 @@ def identity_of(lineage: LineageProperties, effective: Mapping[str, str]) -> dic
         APP_NAME: lineage.application_name,
         APP_RUN_ID: lineage.application_run_id,
     }
-    # By groups (parent, root parent): half a parent misleads.
+    # A group (parent, root parent) is added as a whole: half a parent misleads.
     absent = tuple(group for group in _PARENTS if not any(key.startswith(group) for key in effective))
     identity |= {key: value for key, value in lineage.parent.items() if key.startswith(absent)}
     return {key: value for key, value in identity.items() if key not in effective}

@@ -80,7 +80,7 @@ _COMPRESS, _CODEC = f"{EVENT_LOG_PREFIX}compress", f"{EVENT_LOG_PREFIX}compressi
 _UNREAD_CODECS = frozenset({"lz4", "lzf", "snappy"})
 # Spark's own default.
 _DEFAULT_DIRECTORY = "file:///tmp/spark-events"
-# What a program says that may have a log of its own: also where it puts the names of settings together.
+# A program with this text may set its own log; the short form finds names that it puts together, too.
 EVENT_LOG_SETTING = "eventLog"
 # Where the program turns a log on: as Python, people, and environment variables spell it.
 PROGRAMS_SPELLINGS = ("true", "True", "TRUE")
@@ -100,7 +100,7 @@ _NO_PROPERTIES = f"{FACETS_PREFIX}spark_properties.disabled"
 _BREAKER_PREFIX = "spark.openlineage.circuitBreaker."
 _BREAKER = {f"{_BREAKER_PREFIX}type": "javaRuntime", f"{_BREAKER_PREFIX}timeoutInSeconds": "60"}
 _PROGRAM_FILES = BoundedPlace("the files of the program", 5.0)
-# Of one file; a program has less, and what has more is data.
+# The limit of one file; a larger one is data, and no program.
 _MOST_BYTES = 4 * 1024 * 1024
 _IMPORTED = rb"[\w.]+(?:[ \t]+as[ \t]+\w+)?"
 _IMPORTS = re.compile(
@@ -253,7 +253,7 @@ def is_in_program(word: bytes, application: str, others: Iterable[str]) -> bool:
     if any(word in text.encode(errors="replace") for text in texts):
         return True
     for path in files_of_program(texts):
-        # Whatever runs the program says so, if it minds.
+        # A file that cannot be read is reported by the program that runs it.
         with suppress(OSError, ValueError, zipfile.BadZipFile):
             if any(word in content for content in chain([str(path).encode(errors="replace")], _contents(path))):
                 return True
@@ -398,7 +398,7 @@ class NoEvidenceError(Exception):
 
 @dataclass(frozen=True)
 class _Task:
-    """What is to be injected into; the fields are the arguments of ``inject_task``."""
+    """The job that is injected into; the fields are the arguments of ``inject_task``."""
 
     lineage: LineageProperties
     arguments: SubmitArguments
@@ -513,7 +513,7 @@ def ship_declare(prepared: PreparedArguments, submitter: Submitter, directory: P
     is_on_yarn = prepared.deploy_mode == "cluster" and submitter.master == "yarn"
     setting, users = (_YARN_PY_FILES, None) if is_on_yarn else (_PY_FILES, arguments.py_files)
     if users is None:
-        # What is effective today is kept in what we set, which replaces it.
+        # The flag replaces the property, so it keeps the user's files.
         users = prepared.properties.get(setting, "")
         if setting not in arguments.conf and holds_secret("", users):
             raise CannotShipError(f"{setting} in the properties file holds a secret; give the files as py_files")
@@ -544,7 +544,7 @@ def _target(conf: Mapping[str, str], directory: Path | str) -> dict[str, str]:
 
 def archive_bytes(conf: Mapping[str, str], directory: Path | str) -> bytes:
     """Return an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
-    # By their loaders: of several roots, in an editable install, or in an archive, from which this was imported.
+    # The loaders give the sources, from several roots, an editable install, or an archive.
     modules = {"__init__.py": _PACKAGE, "declare.py": f"{_PACKAGE}.declare"}
     content = {name: inspect.getsource(import_module(module)).encode() for name, module in modules.items()}
     content[TARGET_FILE] = json.dumps(_target(conf, directory)).encode("ascii")

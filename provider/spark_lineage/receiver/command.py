@@ -55,7 +55,7 @@ def _run(arguments: argparse.Namespace) -> int:
         try:
             server.config.load()
         except OSError as error:
-            # Of ssl, which names no file.
+            # The error of ssl names no file.
             raise InputError(f"the certificate cannot be used: {error.strerror or error}") from error
         scheme, port = "https" if arguments.certfile else "http", listening.getsockname()[1]
         print_note(f"spark-lineage: listening on {scheme}://{arguments.host}:{port}{ENDPOINT}")

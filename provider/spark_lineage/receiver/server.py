@@ -140,7 +140,7 @@ def server_of(
             log_config=None,
             log_level="error",
             access_log=False,
-            # That of the protocol comes first.
+            # The protocol's own timeout comes first.
             timeout_keep_alive=int(_REQUEST_SECONDS),
             timeout_graceful_shutdown=int(ANSWER_SECONDS),
             ssl_certfile=certfile,
@@ -182,7 +182,7 @@ class KeptFiles:
             self._cleaned = time.monotonic()
             oldest = time.time() - self._retention_seconds
             for file in self._root.glob(f"*{SUFFIX}"):
-                # What cannot be looked at or removed now is for the next time.
+                # A file that cannot be read or removed now is for the next clean-up.
                 with suppress(OSError):
                     if file.stat().st_mtime < oldest:
                         file.unlink()

@@ -43,7 +43,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Limits:
-    """What is taken at most, far above what a driver sends; ``piece_bytes`` is what a ``GET`` is given at once."""
+    """The largest sizes that are taken, far above a driver's; ``piece_bytes`` is the answer to one ``GET``."""
 
     body_bytes: int = 10 * _MB
     decompressed_bytes: int = 50 * _MB
@@ -89,7 +89,7 @@ class Receiver:
         try:
             status, headers, body = await self._answer(scope, receive)
         except Refusal as refusal:
-            # What has not been read of the request is not waited for.
+            # The unread rest of the request is not waited for.
             status, headers, body = refusal.status, [(b"connection", b"close")], str(refusal).encode()
         headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": status, "headers": headers})

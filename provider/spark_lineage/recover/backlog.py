@@ -87,7 +87,7 @@ class Backlog:
         """Look for lost tries now, and close them; trouble is logged."""
         try:
             lost = [one for one in search() if self._handed[one] < _ATTEMPTS]
-            # What is seen anew each time would stay here for good.
+            # A try that each search sees anew has another ``seen_at`` each time, and would stay here for good.
             self._handed.update(one for one in lost if not one.seen_at)
             for first in range(0, len(lost), _BATCH):
                 close_in_process(lost[first : first + _BATCH])

@@ -54,7 +54,7 @@ guard = Guard(lambda: False, log)
 # The task waits no longer than this. It waits at all, because the OpenLineage provider forks its process at the end.
 _WAIT_SECONDS = 10.0
 _DAY = 24 * 3600.0
-# Until the end of a job is given up whose service does not answer.
+# The days after which the end of a job is given up whose service does not answer.
 _SILENT_DAYS = 3
 
 
@@ -101,7 +101,7 @@ def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -
     recovered = []
     for one, end in zip(launch.children, ends, strict=True):
         with TemporaryDirectory() as folder:
-            # Of a worker with a disk of its own, and of several jobs of one launch, each has its own.
+            # A job has a folder of its own where the launch has several jobs, or lies on the disk of a worker.
             is_here = Path(launch.directory).is_dir() and not launch.parts
             here = structs.replace(one, directory=launch.directory if is_here else folder)
             lost = LostTry(child.task, here, end="success")
@@ -112,7 +112,7 @@ def end_child(child: ChildEnd, airflow: AirflowTry, store: LaunchStore | None) -
         state: Any = "FAIL" if found.lineage.state == "ABORT" else found.lineage.state
         events.append(going_on_event(state, found.lineage, one, limit, **job_texts(airflow)))
     wanted = emission(airflow.task, child.task.dag_id, child.task.task_id)
-    # What goes wrong before this leaves the ends to the next who looks.
+    # An error before the claim leaves the ends to the next search.
     if not claim(launch, store) or not wanted.is_sent:
         return False
     sent = [_delivered(event, Outgoing.encode(event), launch, recovered[0].settings) for event in events]

@@ -39,7 +39,7 @@ _TRY_ENDS: dict[str, TryEnd] = {
 
 
 class _Found(Struct, frozen=True, tag=True, kw_only=True):
-    """Of what each search sees anew, ``seen_at`` is that moment (seconds since the epoch)."""
+    """A lost try; one that each search sees anew has that moment in ``seen_at`` (seconds since the epoch)."""
 
     seen_at: float = 0.0
 
@@ -124,7 +124,7 @@ def lost_meanwhile() -> list[DagRunEnd]:
 
     def fits(row: Any) -> list[Any]:
         is_over = [row.state.in_(DAG_RUN_ENDS), row.end_date > since, row.end_date < until]
-        # Of the others nothing is known here.
+        # Without a connection, only DAG runs with a stored launch are known here.
         return is_over if conn_id else [*is_over, row.dag_id.in_({dag_id for dag_id, _ in keys})]
 
     begun = Outbox(default_directory()).spool(conn_id) if conn_id else None

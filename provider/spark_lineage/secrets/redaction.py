@@ -73,7 +73,7 @@ class PatternError(ValueError):
 
 @dataclass
 class _Owner:
-    """What this process knows now.
+    """The secrets and patterns that this process knows.
 
     ``registered`` are the texts that Airflow knows and those ``remembered``, each with whether it could be a name, and
     whether it is masked only where it stands alone.
@@ -218,7 +218,7 @@ def compile_pattern(pattern: str) -> Pattern:
         compiled = re2.compile(pattern, options)
     except re2.error as error:
         reason = error.args[0] if error.args else b""
-        # What comes after the colon is a part of the pattern.
+        # The text after the colon is a part of the pattern.
         parts = (reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)).partition(":")[0]
         raise PatternError(f"RE2 cannot read it ({parts}); RE2 has no look-around and no back-references") from None
     except UnicodeEncodeError:

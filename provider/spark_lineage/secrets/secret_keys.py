@@ -22,7 +22,7 @@ MASK = "***"
 
 
 class Prefilter:
-    """What a text must match before it is worth to look closer: most lines of a driver are plain, and many.
+    """A cheap test of a text before the costly ones: most lines of a driver are plain, and many.
 
     :param expression: without look-around, which RE2 has not
     """

@@ -82,7 +82,7 @@ def _web_addresses(values: Mapping[str, str], place: str, suffixes: Iterable[str
     for suffix in suffixes:
         host = (values.get(f"dfs.namenode.rpc-address{suffix}") or place).rpartition(":")[0] or place
         address = _expanded(values.get(f"dfs.namenode.{key}{suffix}") or f"{host}:{port}", values)
-        # Of all interfaces.
+        # 0.0.0.0 means all interfaces of the host.
         address = address.replace("0.0.0.0:", f"{host}:") if host else address
         if _ADDRESS.fullmatch(address):
             yield f"{scheme}://{address}"

@@ -14,7 +14,7 @@ from spark_lineage.naming.options import DEFAULT_NAMING, Naming, naming_from
 from spark_lineage.secrets.redaction import use_patterns
 from spark_lineage.settings import SECTION, SettingError, Settings
 
-# Whoever edits connections needs no other rights, and what these name is run, or written to.
+# The values of these keys are run, or written to, so that the right to edit connections does not suffice.
 _CODE = frozenset({"lineage_listeners", "ndjson_listener_path", "openlineage_jar", "resolvers"})
 DEFAULT_JAR = "io.openlineage:openlineage-spark_{scala}:1.53.0"
 
@@ -78,7 +78,7 @@ class Places:
 
 
 class TaskSettings:
-    """What is settled for one task; before ``settle``, and where that raises, lineage is off.
+    """The settled settings of one task; before ``settle``, and where that raises, lineage is off.
 
     ``options`` are the section ``[spark_lineage]`` and, above it, the extra of the connection, keys in lower case.
     """

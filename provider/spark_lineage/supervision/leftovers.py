@@ -81,7 +81,7 @@ def remove_leftovers(
             try:
                 why = "it is a link" if entry.is_link else decide[kind](entry) or entry.why_young(oldest)
                 if not why and kind == "checkpoints":
-                    # Who else put something there is not known.
+                    # The directory may hold files of others.
                     paths = entry.checkpoints()
                 for path in paths if not why and not is_dry_run else ():
                     fs.rm(path, recursive=entry.is_directory)
@@ -110,7 +110,7 @@ def _name_nodes(url: str, webhdfs_urls: Sequence[Sequence[str]]) -> Sequence[str
 
 
 class _Entry:
-    """What lies in a named directory; ``changed`` is when it, or anything in it, was changed last, in epoch seconds."""
+    """An entry of a named directory; ``changed`` is the last change of it, or of anything in it, in epoch seconds."""
 
     def __init__(self, fs: Any, path: str, info: dict[str, Any]) -> None:
         self.path = path
