@@ -1,7 +1,4 @@
-"""What the operators of AWS share: each attaches before it makes its hook, and connects what that has made.
-
-Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
-"""
+"""What the operators of AWS share: each attaches before it makes its hook, and connects what that has made."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``BashOperator`` with lineage: for a command that runs spark-submit itself.
-
-Every DAG file that has one imports this module, so modules that only a running task needs are imported when it runs.
-"""
+"""``BashOperator`` with lineage: for a command that runs spark-submit itself."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``DatabricksSubmitRunOperator`` and ``DatabricksRunNowOperator`` with lineage: a DAG changes import and class name.
-
-Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
-"""
+"""``DatabricksSubmitRunOperator`` and ``DatabricksRunNowOperator`` with lineage: a DAG changes the class."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``DataprocSubmitJobOperator`` and ``DataprocCreateBatchOperator`` with lineage: a DAG changes import and class name.
-
-Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
-"""
+"""``DataprocSubmitJobOperator`` and ``DataprocCreateBatchOperator`` with lineage: a DAG changes the class."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``LivyOperator`` with lineage: a DAG changes one import and one class name.
-
-Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
-"""
+"""``LivyOperator`` with lineage: a DAG changes one import and one class name."""
 
 from __future__ import annotations
 

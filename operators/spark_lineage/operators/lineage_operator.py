@@ -1,6 +1,6 @@
 """The base of all operators with lineage: their arguments, and the session around the stock operator.
 
-Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
+Every DAG file imports a module of this package, so these import what only a running task needs when it runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The base of operators that wait for a driver which a service runs.
-
-Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
-"""
+"""The base of operators that wait for a driver which a service runs."""
 
 from __future__ import annotations
 
