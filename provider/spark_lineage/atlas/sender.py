@@ -17,7 +17,7 @@ from spark_lineage.atlas.rest import AtlasRefusal, AtlasRest
 from spark_lineage.atlas.task_update import Clearing, Renaming, TaskUpdate, task_update
 from spark_lineage.atlas.types import VERSION
 from spark_lineage.deliver.sender import Refused
-from spark_lineage.launch.directory import encoded
+from spark_lineage.launch.directory import path_segment
 from spark_lineage.launch.log import Log
 from spark_lineage.settings.places import outbox_directory, section_settings
 
@@ -45,10 +45,9 @@ class AtlasSender:
 
     def __init__(self, conn_id: str) -> None:
         self._hook = hook = AtlasHook(conn_id)
-        # Of all processes that share an outbox: when types were made.
-        self._stamp = (
-            outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{VERSION}-{encoded(hook.atlas_conn_id)}"
-        )
+        # The time when types were made, for all processes that share an outbox.
+        outbox, name = outbox_directory(section_settings(_log).outbox_dir), path_segment(hook.atlas_conn_id)
+        self._stamp = outbox / f"atlas-types-{VERSION}-{name}"
         self._datasets = hook.datasets
         self._channel: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 

@@ -18,7 +18,7 @@ from spark_lineage.cli.terminal import print_lineage
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
-from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, local_directory, replace
+from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, local_directory, replace_file
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.task import identity_of, kept_lineage, state_of
@@ -92,7 +92,7 @@ def _write(path: Path, content: bytes) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
-            replace(path, content, 0o666)
+            replace_file(path, content, 0o666)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
 

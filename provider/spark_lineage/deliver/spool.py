@@ -41,10 +41,10 @@ from spark_lineage.launch.directory import (
     RUN_EVENTS_FILE,
     NoRegularFileError,
     create_private,
-    encoded,
     open_regular,
+    path_segment,
     read_small,
-    replace,
+    replace_file,
     write_new,
 )
 from spark_lineage.launch.lock import appending, take
@@ -142,7 +142,7 @@ class Pauses:
     def _save(self) -> None:
         # Without its pause on the disk, an event is tried again too soon.
         with suppress(OSError):
-            replace(self._path, msgspec.json.encode(self._pauses), 0o600)
+            replace_file(self._path, msgspec.json.encode(self._pauses), 0o600)
 
 
 def _now() -> float:
@@ -378,7 +378,7 @@ class Spool:
         if (self._estimate() or 0) + size > self._max_bytes:
             self._free_space(size)
         stamp = before.next_stamp()
-        name = f"{stamp}-{encoded(event.run_id or _NO_RUN)}-{event.event_type}-{len(event.body)}.json"
+        name = f"{stamp}-{path_segment(event.run_id or _NO_RUN)}-{event.event_type}-{len(event.body)}.json"
         place, part = self.directory / name, self.directory / f".{name}.{os.getpid()}.part"
         try:
             write_new(part, event.body)
@@ -503,7 +503,7 @@ class Spool:
 
     def run(self, run_id: str) -> Run:
         """Return what is remembered of a run; of one that is not known, or where something else is there, nothing."""
-        return self._run(encoded(run_id)) if run_id else Run()
+        return self._run(path_segment(run_id)) if run_id else Run()
 
     def _run(self, segment: str) -> Run:
         """Return the same by the name of its note."""
@@ -574,7 +574,7 @@ class Spool:
             places = (self.directory, self._dead)
             used = sum(entry.disk_bytes for place in places for entry in self._scan(place))
             self._added.unlink(missing_ok=True)
-            replace(self._used, str(used).encode(), 0o600)
+            replace_file(self._used, str(used).encode(), 0o600)
             self.prune()
             return used
 
@@ -607,7 +607,7 @@ class Spool:
         """Remember an event of a run; return False where another process has put the first one meanwhile."""
         if not event.run_id:
             return True
-        note = self._runs / encoded(event.run_id)
+        note = self._runs / path_segment(event.run_id)
         began = event.event_time if event.event_type == "START" else before.began
         after = Run(event.event_type, stamp, began, len(event.body) if event.event_type in TERMINAL else 0)
         if before.event_type:
@@ -634,9 +634,9 @@ class Spool:
             for place in places:
                 place.unlink(missing_ok=True)
             if before.event_type:
-                self._replace(self._runs / encoded(run_id), before)
+                self._replace(self._runs / path_segment(run_id), before)
             elif run_id:
-                (self._runs / encoded(run_id)).unlink(missing_ok=True)
+                (self._runs / path_segment(run_id)).unlink(missing_ok=True)
 
     def _estimate(self, at_most_seconds: float = float("inf")) -> int | None:
         """Return how many bytes there are, about; None where they were not counted within some seconds."""
@@ -786,7 +786,7 @@ class Outbox:
 
     def spool(self, destination: str) -> Spool:
         """Return the spool of a destination."""
-        return Spool(self.directory / encoded(destination))
+        return Spool(self.directory / path_segment(destination))
 
     def put(self, spool: Spool, event: Outgoing) -> str | None:
         """Keep an event as its spool does; where the directory above is missing, it is made.

@@ -19,7 +19,7 @@ from spark_lineage.deliver.sender import sender_of
 from spark_lineage.deliver.spool import Outbox, Outgoing, Spool, SpoolError
 from spark_lineage.emit.task_event import is_active
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, OUTBOX_FILES, BoundedRun, Deadline
-from spark_lineage.launch.directory import encoded
+from spark_lineage.launch.directory import path_segment
 from spark_lineage.settings.places import outbox_directory
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _send_directly(destination: _Destination, event: Outgoing, deadline: Deadlin
         # Waiting events of the run go first, or a run that has ended would begin.
         before = []
         with suppress(SpoolError):
-            before = [entry.name for entry in spool.waiting() if entry.run_id == encoded(event.run_id)]
+            before = [entry.name for entry in spool.waiting() if entry.run_id == path_segment(event.run_id)]
         if before:
             courier.call(spool, config, destination.secrets)
             if "waiting" in courier.wait(spool, before, deadline.seconds_left).values():

@@ -22,7 +22,14 @@ from typing import Any
 from spark_lineage.cli.output import airflow_on_stderr, print_line, print_note
 from spark_lineage.doctor.command import findings, setup_of
 from spark_lineage.doctor.config_command import read_settings
-from spark_lineage.launch.directory import EVENTS_FILE, LAUNCH_FILE, encoded, local_directory, open_to_read, write_new
+from spark_lineage.launch.directory import (
+    EVENTS_FILE,
+    LAUNCH_FILE,
+    local_directory,
+    open_to_read,
+    path_segment,
+    write_new,
+)
 from spark_lineage.launch.launch import Launch, application_ids, read_launch
 from spark_lineage.launch.line import LineError
 from spark_lineage.launch.retention import EVENT_LOG
@@ -143,7 +150,7 @@ def _file_name(task: str) -> str:
 
 def _latest(root: Path, arguments: argparse.Namespace) -> Launch | None:
     """Return the launch that was written last among those that the arguments name."""
-    run = encoded(arguments.run_id) if arguments.run_id else "*"
+    run = path_segment(arguments.run_id) if arguments.run_id else "*"
     index = "*" if arguments.map_index is None else str(arguments.map_index)
     attempt = "*" if arguments.try_number is None else f"{arguments.try_number}-*"
     files: list[tuple[float, Path]] = []
@@ -151,7 +158,8 @@ def _latest(root: Path, arguments: argparse.Namespace) -> Launch | None:
     parts = arguments.task.split(".")
     for at in range(1, len(parts)):
         dag_id, task_id = ".".join(parts[:at]), ".".join(parts[at:])
-        for file in (root / encoded(dag_id)).glob(f"{run}/{encoded(task_id)}/{index}/{attempt}/{LAUNCH_FILE}"):
+        task = path_segment(task_id)
+        for file in (root / path_segment(dag_id)).glob(f"{run}/{task}/{index}/{attempt}/{LAUNCH_FILE}"):
             with suppress(OSError):
                 files.append((file.stat().st_mtime, file))
     return read_launch(max(files)[1].parent) if files else None

@@ -68,7 +68,7 @@ def launch_directory(
     The application's run id makes it private to the launch: a DAG run that is tested twice has one try number.
     """
     names = (dag_id, run_id, task_id, str(map_index), f"{try_number}-{application_run_id}")
-    return root.joinpath(*(encoded(name) for name in names))
+    return root.joinpath(*(path_segment(name) for name in names))
 
 
 def root_of(directory: Path) -> Path:
@@ -76,7 +76,7 @@ def root_of(directory: Path) -> Path:
     return directory.parents[4]
 
 
-def encoded(name: str) -> str:
+def path_segment(name: str) -> str:
     """Return a name that is one path segment, whatever it holds, and different for different names."""
     segment = quote(name, safe="")
     if not segment.strip("."):
@@ -106,10 +106,10 @@ def create_private(directory: Path) -> None:
 @LINEAGE_FILES.bounded
 def replace_private(file: Path, content: bytes) -> None:
     """Write a file for its owner alone (0600) in the place of the one before, whole or not at all."""
-    replace(file, content, 0o600)
+    replace_file(file, content, 0o600)
 
 
-def replace(file: Path, content: bytes, mode: int) -> None:
+def replace_file(file: Path, content: bytes, mode: int) -> None:
     """Write a file in the place of the one before, whole or not at all, however long that takes.
 
     :param mode: of which the umask takes its part

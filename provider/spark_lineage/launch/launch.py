@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.directory import LAUNCH_FILE, TRANSITIONS_FILE, encoded, read_small, replace_private
+from spark_lineage.launch.directory import LAUNCH_FILE, TRANSITIONS_FILE, path_segment, read_small, replace_private
 from spark_lineage.launch.line import LineError, decode_transition
 from spark_lineage.launch.log import Log
 from spark_lineage.merge.lineage import Application, TaskLineage
@@ -137,7 +137,7 @@ def launches_below(root: Path, *names: str) -> list[Launch]:
     :param names: what they are of: a DAG, its run, a task, a map index, or the first of these
     """
     depth = "/".join("*" * (5 - len(names)))
-    files = root.joinpath(*map(encoded, names)).glob(f"{depth}/{LAUNCH_FILE}")
+    files = root.joinpath(*map(path_segment, names)).glob(f"{depth}/{LAUNCH_FILE}")
     return [launch for launch in map(read_launch, (file.parent for file in files)) if launch is not None]
 
 

@@ -18,7 +18,7 @@ from spark_lineage.deliver.connections import airflow_connection
 from spark_lineage.deliver.outbox import default_directory, flush
 from spark_lineage.deliver.spool import Outbox
 from spark_lineage.emit.task_event import is_active
-from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
+from spark_lineage.launch.directory import LAUNCH_FILE, path_segment, root_of
 from spark_lineage.launch.launch import Launch, TaskKey, launches_below
 from spark_lineage.launch.stores import LaunchStore, ServerStore, is_same_try, stored_launches, stored_tasks
 from spark_lineage.merge.conclusion import TryEnd
@@ -105,11 +105,11 @@ def lost_of_dag_run(dag_id: str, run_id: str) -> list[Lost]:
 
 def _tasks_in_directories(dag_id: str, run_id: str) -> Iterator[TaskKey]:
     """Return the tasks of a DAG run that have launches in the lineage directory of this host."""
-    directory = lineage_root() / encoded(dag_id) / encoded(run_id)
+    directory = lineage_root() / path_segment(dag_id) / path_segment(run_id)
     names = {(file.parts[-4], file.parts[-3]) for file in directory.glob(f"*/*/*/{LAUNCH_FILE}")}
     if names:
         for task, _, _ in _task_instances(dag_id=dag_id, run_id=run_id):
-            if (encoded(task.task_id), encoded(str(task.map_index))) in names:
+            if (path_segment(task.task_id), path_segment(str(task.map_index))) in names:
                 yield task
 
 

@@ -26,7 +26,7 @@ from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedPlace
 from spark_lineage.launch.directory import (
     LAST_ENDS_DIRECTORY,
     create_private,
-    encoded,
+    path_segment,
     read_small,
     replace_private,
     without_scheme,
@@ -129,7 +129,8 @@ class Record:
         self.end = self._bound.use(lambda: self._find(task))
 
     def _find(self, task: Any) -> LastEnd | None:
-        self._path = f"{self._directory}/{encoded(f'{task.dag_id}/{task.task_id}')}-{submission_digest(task)[:32]}.json"
+        name = path_segment(f"{task.dag_id}/{task.task_id}")
+        self._path = f"{self._directory}/{name}-{submission_digest(task)[:32]}.json"
         try:
             content = read_small(Path(self._path)) if self._store is None else self._store.cat_file(self._path)
             return msgspec.json.decode(content, type=LastEnd)
