@@ -92,6 +92,8 @@ def _imported_with_airflow() -> list[str]:
     """Return the modules of others that Airflow imports, as another process has found that out."""
     reading, writing = os.pipe()
     if not os.fork():
+        # Airflow prints warnings of its import to standard output, where the answers go.
+        os.dup2(2, 1)
         for name in IMPORTED:
             with suppress(ImportError):
                 import_module(name)
