@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from spark_lineage.doctor.setup import Finding, Setup, problem, warning
 from spark_lineage.doctor.spark import check_jar, check_java, check_spark, check_spark_properties
 from spark_lineage.doctor.status_endpoints import check_status_endpoints
 from spark_lineage.doctor.versions import check_versions
+from spark_lineage.launch.bounded_run import BoundedRun
 
 # The time for each backend, and for each endpoint.
 _ANSWER_SECONDS = 30.0
@@ -69,10 +69,7 @@ def run_check(setup: Setup, check: Check) -> list[Finding]:
             # SystemExit too: else a missing check goes unnoticed.
             found.append(warning(f"could not be checked: {type(error).__name__}: {error}", "fix it, then run it again"))
 
-    thread = threading.Thread(target=run, name=check.name, daemon=True)
-    thread.start()
-    thread.join(check.seconds)
-    if thread.is_alive():
+    if not BoundedRun(run, check.name).wait(check.seconds):
         # It is left alone: nothing can end a call that hangs in the file system.
         found = [*found, problem(f"no answer within {check.seconds:g} s", "check that its disk or server answers")]
     return found
