@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import atexit
 import os
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +20,12 @@ from spark_lineage.launch.log import Log, log_trouble
 if TYPE_CHECKING:
     from spark_lineage.merge.conclusion import TryEnd
     from spark_lineage.recover.backlog import Backlog
+    from spark_lineage.recover.search import Lost
 
 # Each process of Airflow imports this module: what it needs, it imports when there is something to do.
 _OPERATORS = "spark_lineage.operators"
 _SWEEP_SECONDS = 300.0
 _SWEEP_HOURS = 24.0
-_STARTING_SECONDS = 10.0
 
 log = Log(__name__)
 
@@ -64,9 +63,7 @@ class AirflowListener:
     def on_starting(self, component: Any) -> None:
         """In a scheduler, which says only later that it is one: what ended while there was none is looked for."""
         if type(component).__name__ == "Job":
-            later = threading.Timer(_STARTING_SECONDS, self._tolerate, [lambda: self._started(component)])
-            later.daemon = True
-            later.start()
+            self._tolerate(lambda: self._backlog.add(partial(self._started, component)))
 
     @hookimpl(trylast=True)
     def on_dag_run_running(self, dag_run: Any, msg: str) -> None:  # noqa: ARG002
@@ -86,13 +83,14 @@ class AirflowListener:
 
         return Backlog()
 
-    def _started(self, job: Any) -> None:
+    def _started(self, job: Any) -> Sequence[Lost]:
         # Its session is another thread's.
-        if vars(job).get("job_type") == "SchedulerJob":
-            from spark_lineage.recover.search import lost_meanwhile
+        if vars(job).get("job_type") != "SchedulerJob":
+            return ()
+        from spark_lineage.recover.search import lost_meanwhile
 
-            self._backlog.add(lost_meanwhile)
-            self._sweep()
+        self._sweep()
+        return lost_meanwhile()
 
     def _sweep(self) -> None:
         """Look for lost tries now and then: a server that was restarted has lost its list of them.
