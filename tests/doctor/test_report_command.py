@@ -159,7 +159,7 @@ def test_report_with_an_output_that_exists_leaves_it(report: Callable[..., Any],
     (tmp_path / "mine.zip").write_text("of the user")
     done = report("shop.load", "-o", "mine.zip")
     assert (done.returncode, (tmp_path / "mine.zip").read_text()) == (2, "of the user")
-    assert "mine.zip: File exists" in done.stderr
+    assert "mine.zip exists and stays as it is: name another file by -o" in done.stderr
 
 
 @pytest.mark.parametrize("run_id", ["again", None])

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from spark_lineage.cli.output import airflow_on_stderr, print_line, print_note
+from spark_lineage.cli.output import InputError, airflow_on_stderr, print_line, print_note
 from spark_lineage.doctor.command import findings, setup_of
 from spark_lineage.doctor.config_command import read_settings
 from spark_lineage.launch.directory import (
@@ -136,7 +136,10 @@ def _run(arguments: argparse.Namespace) -> int:
         f"spark-lineage-report-{_file_name(arguments.task)}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.zip"
     )
     content = report.archive()
-    write_new(path, content)
+    try:
+        write_new(path, content)
+    except FileExistsError:
+        raise InputError(f"{path} exists and stays as it is: name another file by -o") from None
     print_line(f"{path}: {len(content):,} bytes")
     for line in report.described():
         print_line(f"  {line}")

@@ -39,7 +39,8 @@ const STYLE = `.spark-lineage {
   .success { color: ${color("green-fg")}; }
   .error { color: ${color("red-fg")}; }
   .warning { color: ${color("orange-fg")}; }
-  .state { font-weight: 600; white-space: nowrap; }
+  .state, .whole { white-space: nowrap; }
+  .state { font-weight: 600; }
   .state.success::before { content: "✓ "; }
   .state.error::before { content: "✕ "; }
   .state.warning::before { content: "■ "; }
@@ -597,7 +598,9 @@ function Timeline({ view }) {
   const rows = (view.timeline ?? []).map((one) => {
     const className = /FAIL|KILL|LOST/.test(one.status) ? "error" : "";
     const text = one.text && h("pre", { className, tabIndex: 0 }, one.text);
-    return [time(one.time), `${one.subject.toLowerCase()} ${one.id}`, h("span", { className }, one.status), text];
+    const whole = (name, content) => h("span", { className: `whole ${name}` }, content);
+    const subject = h("span", null, whole("", one.subject.toLowerCase()), ` ${one.id}`);
+    return [time(one.time), subject, whole(className, one.status), text];
   });
   return h(Table, { title: "Timeline", heads: ["Time", "What", "Status", "Details"], rows });
 }
