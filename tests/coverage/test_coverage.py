@@ -175,6 +175,14 @@ def test_database_that_is_not_there_is_refused(
         "SPARK_HOME=/opt/spark $SPARK_HOME/bin/pyspark --master yarn <<EOF",
         "cat load.py | pyspark --master yarn",
         'bash -c "pyspark --name load < load.py"',
+        "bash <<EOF\nset -e\nspark-submit load.py\nEOF",
+        "ssh -T edge /bin/bash -s <<-'EOF'\n\tspark-submit load.py\n\tEOF",
+        "cat <<EOF | sudo -u spark sh\nspark-submit load.py\nEOF",
+        "cat > /tmp/load.sh <<'EOF'\nspark-submit load.py\nEOF\nchmod +x /tmp/load.sh\n/tmp/load.sh",
+        "tee load.sh <<EOF\nspark-submit load.py\nEOF\n. ./load.sh",
+        "cat <<EOF > id\n$(spark-submit load.py)\nEOF",
+        "cat <<EOF\nread me\nEOF\nspark-submit load.py",
+        "cat > load.py <<EOF\nprint()\nEOF\nspark-submit load.py",
     ],
 )
 def test_command_that_runs_spark(command: str) -> None:
@@ -210,6 +218,14 @@ def test_command_that_runs_spark(command: str) -> None:
         "docker pull spark-submit",
         "kill $(pgrep -f spark-submit)",
         "mkdir -p /var/spark-submit",
+        "cat <<EOF\nspark-submit load.py\nEOF",
+        "cat > README <<'EOF'\nRun it by:\n  spark-submit load.py\nEOF\ncat README",
+        "mail -s done ops@example.com <<-EOF\n\tspark-submit load.py\n\tEOF\ntrue",
+        "cat > load.sh <<EOF\nspark-submit load.py\nEOF\nchmod +x load.sh && aws s3 cp load.sh s3://jobs/",
+        "kubectl apply -f - <<EOF\nargs: [spark-submit, load.py]\nEOF",
+        "cat <<'EOF'\n$(spark-submit load.py)\nEOF",
+        "bash <<EOF\n# spark-submit load.py\necho spark-submit\nEOF",
+        "python - <<EOF\nx = 1 << 2\nEOF",
     ],
 )
 def test_command_that_only_names_spark(command: str) -> None:

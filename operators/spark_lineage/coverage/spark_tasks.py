@@ -48,6 +48,14 @@ _ASKS = re.compile(
     r"\b(?:spark[23]?-\w+|pyspark)(?:\s+--?[\w-]+(?:[\s=]+[^\s-]\S*)?)*?\s+--(?:version|help|kill|status)(?=\s|$)"
 )
 _BEFORE = re.compile(r"(?:(?:\w+=\S*|!|if|while|then|do|else|sudo|exec|time|nohup|env)\s+)*")
+# A here-document, the rest of the line that begins it, and what runs it; a shell expands one without quotes.
+_DOCUMENT = re.compile(
+    r"""(?<!<)<<-?[ \t]*(?P<quote>['"\\]?)(?P<end>\w+)['"]?(?P<rest>[^\n]*)\n(?P<text>.*?)(?:^\t*(?P=end)[ \t]*$|\Z)""",
+    re.MULTILINE | re.DOTALL,
+)
+_RUNS_IT = re.compile(r"(?:^|[\s/(|;&])(?:(?:ba|da|z|k)?sh|ssh|source|python[\d.]*)(?=$|[\s<|;&)])")
+_FILE = re.compile(r"""(?:>|\btee(?:\s+-a)?\s)\s*["']?(?:\S*/)?(?P<name>[\w.-]+)""")
+_EXPANDED = re.compile(r"\$\([^)]*\)|`[^`]*`")
 _COMMENT = re.compile(r"(?:^|\s)#[^\n]*")
 
 
@@ -155,14 +163,33 @@ def _is_spark(stock: str, module: str, kind: str, names: set[str], fields: Mappi
 
 def runs_spark(command: str) -> bool:
     """Whether a shell command submits a Spark program: one that only names ``spark-submit`` does not."""
-    text = _COMMENT.sub("", command.replace("\\\n", " "))
-    for part in _PARTS.split(text):
-        begun = part.strip().lstrip("({ ")
-        program = _BEFORE.sub("", begun, count=1)
+    text = _DOCUMENT.sub(_run_of, _COMMENT.sub("", command.replace("\\\n", " ")))
+    for begun, program in _commands(text):
         is_spark = _SUBMIT.search(begun) or _SHELL.match(program)
         if is_spark and not _ASKS.search(begun) and not _NAMES_IT.match(program):
             return True
     return False
+
+
+def _commands(text: str) -> Iterator[tuple[str, str]]:
+    """Return the commands of a text, each also from its program on."""
+    for part in _PARTS.split(text):
+        begun = part.strip().lstrip("({ ")
+        yield begun, _BEFORE.sub("", begun, count=1)
+
+
+def _run_of(document: re.Match[str]) -> str:
+    """Return what a shell runs of a here-document: all that a shell reads, or a file has that a later command uses."""
+    before, after = document.string[: document.start()], document.string[document.end() :]
+    line = before.rpartition("\n")[2] + document["rest"]
+    file = _FILE.search(line)
+    is_used = file is not None and any(
+        file["name"] in begun and not _NAMES_IT.match(program) for begun, program in _commands(after)
+    )
+    is_run = is_used or _RUNS_IT.search(line) is not None
+    expanded = "" if document["quote"] else "\n".join(_EXPANDED.findall(document["text"]))
+    # The mark stays: PySpark's shell reads one.
+    return f"<<{document['end']}{document['rest']}\n{document['text'] if is_run else expanded}"
 
 
 def _joined(value: Any) -> str:
