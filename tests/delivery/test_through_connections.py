@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.providers.common.compat.sdk import BaseHook
 from lineage_backends.http_answers import Hang
 
 from spark_lineage.deliver.spool import Outbox, Outgoing
@@ -91,3 +92,19 @@ def test_deliver_again_waits_no_longer_than_in_all(outbox: Outbox, connect: Any,
     for _ in range(3):
         assert sending.deliver(30) == "1 waits in the outbox"
     assert time.monotonic() - began < 10
+
+
+def test_connection_of_several_backends_is_read_once(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    transports = {"one": {"type": "http", "url": NOBODY}, "two": {"type": "http", "url": NOBODY}}
+    given = {"conn_type": "openlineage", "extra": {"kind": "composite", "transports": transports}}
+    monkeypatch.setenv("AIRFLOW_CONN_BOTH", json.dumps(given))
+    read, get = list[str](), BaseHook.get_connection
+
+    def counted(conn_id: str) -> Any:
+        read.append(conn_id)
+        return get(conn_id)
+
+    monkeypatch.setattr(BaseHook, "get_connection", counted)
+
+    assert sender(outbox, "both").destinations == ["both/one", "both/two"]
+    assert read == ["both"]

@@ -439,7 +439,7 @@ def config_of_destination(destination: str) -> Mapping[str, Any]:
     configs: Mapping[str, dict[str, Any]] = {}
     # The id of a connection may have a slash too.
     with suppress(MissingConnectionError):
-        configs = destinations_of(conn_id) if slash else {}
+        configs = {name: config for name, (config, _) in destinations_of(conn_id).items()} if slash else {}
     if configs and destination not in configs:
         names = ", ".join(name.removeprefix(f"{conn_id}/") for name in configs)
         raise SettingError(f"the connection {conn_id!r} has no member {member!r}; it has {names}")
@@ -464,29 +464,27 @@ def for_courier(config: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[str
     return found, secrets
 
 
-def destinations_of(conn_id: str) -> Mapping[str, dict[str, Any]]:
-    """Return the transport configuration of each destination of a connection.
+def destinations_of(conn_id: str) -> Mapping[str, tuple[dict[str, Any], Profile]]:
+    """Read a connection; return of each destination its transport configuration, and what its events are encoded for.
 
     The connection itself is one; ``conn_id/member`` is one for each member of a composite.
     """
-    config = config_of(conn_id)
-    return {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
+    fields = connection_fields(conn_id, CONN_TYPE, _ATLAS)
+    config = _config_of(fields)
+    namespace = None if fields.conn_type == _ATLAS else namespace_of(fields)
+    configs = {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
+    return {name: (each, Profile(namespace, each.get("backend") == MARQUEZ)) for name, each in configs.items()}
 
 
 def config_of(conn_id: str) -> dict[str, Any]:
     """Return the transport configuration of a connection, secrets included, which Airflow's logs mask from now on."""
-    fields = connection_fields(conn_id, CONN_TYPE, _ATLAS)
+    return _config_of(connection_fields(conn_id, CONN_TYPE, _ATLAS))
+
+
+def _config_of(fields: ConnectionFields) -> dict[str, Any]:
     if fields.conn_type == _ATLAS:
-        return {"type": _ATLAS, "conn_id": conn_id}
+        return {"type": _ATLAS, "conn_id": fields.conn_id}
     return mask_config(transport_config(fields))
-
-
-def profile_of(conn_id: str, config: Mapping[str, Any]) -> Profile:
-    """Return what the events for a destination of a connection are encoded for."""
-    fields = connection_fields(conn_id, CONN_TYPE, _ATLAS)
-    if fields.conn_type == _ATLAS:
-        return Profile()
-    return Profile(namespace_of(fields), config.get("backend") == MARQUEZ)
 
 
 def connection_fields(conn_id: str, *conn_types: str) -> ConnectionFields:

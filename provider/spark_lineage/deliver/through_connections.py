@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.deliver import courier
-from spark_lineage.deliver.connections import airflow_transport, backends_of, destinations_of, for_courier, profile_of
+from spark_lineage.deliver.connections import airflow_transport, backends_of, destinations_of, for_courier
 from spark_lineage.deliver.outbox import drain
 from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.sender import sender_of
@@ -72,12 +72,12 @@ class ConnectionSender:
     def _read_connections(self) -> None:
         for conn_id in tuple(self._unread):
             with self._guard(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
-                configs = destinations_of(conn_id)
+                found = destinations_of(conn_id)
                 others = frozenset[str]()
                 if not self._is_for_provider and is_active():
                     others = backends_of(airflow_transport())
                 before = self._known.pop(conn_id, None) or _Destination(self._outbox.spool(conn_id))
-                for name, config in configs.items():
+                for name, (config, profile) in found.items():
                     if backends_of(config) & others:
                         # Two ends of one run would differ there.
                         self._log.warning(
@@ -87,7 +87,7 @@ class ConnectionSender:
                         )
                     else:
                         each = before if name == conn_id else _Destination(self._outbox.spool(name))
-                        each.profile = profile_of(conn_id, config)
+                        each.profile = profile
                         each.config, each.secrets = for_courier(config)
                         self._known[name] = each
                 self._unread.remove(conn_id)

@@ -120,12 +120,12 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
 
 def _destinations(conn_ids: Sequence[str]) -> Mapping[str, Profile]:
     """Return the destinations of the connections, each with what its events are encoded for."""
-    from spark_lineage.deliver.connections import destinations_of, profile_of
+    from spark_lineage.deliver.connections import destinations_of
 
     return {
-        destination: profile_of(conn_id, config)
+        destination: profile
         for conn_id in dict.fromkeys(conn_ids)
-        for destination, config in destinations_of(conn_id).items()
+        for destination, (_, profile) in destinations_of(conn_id).items()
     }
 
 
