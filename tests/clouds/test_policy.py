@@ -43,6 +43,48 @@ for task in dag.tasks:
 made = {task.task_id: getattr(task, "operator_class", type(task)) for task in dag.tasks}
 print(json.dumps({name: [kind.__name__ for kind in one.__mro__] for name, one in made.items()}))
 """
+HOOKS = """
+from functools import cached_property
+from airflow.providers.amazon.aws.hooks.emr import EmrServerlessHook
+from spark_lineage.operators.lineage_emr import LineageEmrServerlessStartJobOperator as Plain
+
+def made(self):
+    return EmrServerlessHook(aws_conn_id=None, region_name="eu-west-1")
+
+class Fresh(Plain):
+    hook = property(made)
+
+class Below(Fresh):
+    pass
+
+class Kept(Plain):
+    hook = cached_property(made)
+
+class Calling(Plain):
+    @property
+    def hook(self):
+        return super().hook
+
+class Mixin:
+    hook = property(made)
+
+class Mixed(Mixin, Plain):
+    pass
+
+job = {"application_id": "a", "execution_role_arn": "r", "job_driver": {}}
+for kind in (Plain, Fresh, Below, Kept, Calling, Mixed):
+    task = kind(task_id="a", aws_conn_id=None, region_name="eu-west-1", **job)
+    clients = []
+    task.lineage_connect = clients.append
+    assert task.hook is task.hook, kind
+    assert set(clients) == {task.hook.conn}, kind
+"""
+
+
+def test_hook_of_a_subclass_has_its_client_connected(tmp_path: Path) -> None:
+    env = os.environ | {"AIRFLOW_HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", HOOKS], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_operators_have_lineage_by_the_policy(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from inspect import getattr_static
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.operators.lineage_operator import LineageOperator
@@ -21,6 +22,15 @@ class LineageAwsOperator(LineageOperator):
     lineage_connect: Callable[[Any], object] | None = None
     """Is called with the client of each hook."""
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Connect the client of a hook that a subclass makes by a property of its own."""
+        super().__init_subclass__(**arguments)
+        own = getattr_static(cls, "hook", None)
+        make = getattr(own, "fget", None) or getattr(own, "func", None)
+        if make is not None and make.__module__ != __name__:
+            cls.hook = cached_property(lambda self: self._connected(make(self)))
+            cls.hook.__set_name__(cls, "hook")
+
     @property
     def _conn_id(self) -> str:  # type: ignore[override]
         return self.aws_conn_id or ""
@@ -33,7 +43,9 @@ class LineageAwsOperator(LineageOperator):
     @cached_property
     def hook(self) -> Any:
         """The hook that the stock operator makes."""
-        hook = super().hook  # type: ignore[misc]
+        return self._connected(super().hook)  # type: ignore[misc]
+
+    def _connected(self, hook: Any) -> Any:
         if self.lineage_connect is not None:
             self.lineage_connect(hook.conn)
         return hook

@@ -53,6 +53,7 @@ class AwsAdapter(ServiceAdapter):
         self.request: Mapping[str, Any] = {}
         self.refused = ""
         self.region = ""
+        self.clients: list[Any] = []
         self.found: dict[str, tuple[str, str]] = {}
         """The states of jobs, and why they have them, by id."""
         vars(self.operator)["lineage_connect"] = self.connect
@@ -69,7 +70,10 @@ class AwsAdapter(ServiceAdapter):
         return bool(operator.wait_for_completion or operator.deferrable)
 
     def connect(self, client: Any) -> None:
-        """Listen to the requests and answers of a client."""
+        """Listen to the requests and answers of a client, once: the hook of a subclass may be that of its base."""
+        if client in self.clients:
+            return
+        self.clients.append(client)
         events, name = client.meta.events, client.meta.service_model.service_id.hyphenize()
         self.region = client.meta.region_name or ""
         events.register(f"provide-client-params.{name}.{self.start}", self._provide)
