@@ -287,10 +287,10 @@ def test_glue_job_that_logs_for_its_console_alone_has_no_log_to_read(glue: Servi
     assert glue.adapter.arguments.conf == {"spark.eventLog.enabled": "false by --enable-spark-ui-legacy-path"}
 
 
-def test_client_that_is_connected_twice_is_listened_to_once() -> None:
-    service = serverless()
-    (client,) = service.adapter.clients
+def test_client_that_is_connected_twice_is_listened_to_once(serverless: Service) -> None:
+    (client,) = serverless.adapter.clients
 
-    service.adapter.connect(client)
+    serverless.adapter.connect(client)
 
-    assert {len(handlers) for handlers in service.events.handlers.values()} == {1}
+    name = f"provide-client-params.{serverless.name}.{serverless.adapter.start}"
+    assert len(serverless.events.handlers[name]) == 1

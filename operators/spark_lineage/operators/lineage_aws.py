@@ -28,8 +28,9 @@ class LineageAwsOperator(LineageOperator):
         own = getattr_static(cls, "hook", None)
         make = getattr(own, "fget", None) or getattr(own, "func", None)
         if make is not None and make.__module__ != __name__:
-            cls.hook = cached_property(lambda self: self._connected(make(self)))
-            cls.hook.__set_name__(cls, "hook")
+            hook = cached_property(lambda self: self._connected(make(self)))
+            hook.__set_name__(cls, "hook")
+            cls.hook = hook  # type: ignore[method-assign,assignment]
 
     @property
     def _conn_id(self) -> str:  # type: ignore[override]
