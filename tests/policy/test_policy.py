@@ -33,6 +33,7 @@ REFUSE = {"refusing", "deferring"}
 LINKS = ["Spark UI", "Spark history", "Cluster manager", "Driver log", "Lineage"]
 PROGRAM = """
 import json, os, pickle, sys
+from spark_lineage import policy
 try:
     from airflow.dag_processing.dagbag import DagBag
     from airflow.serialization.serialized_objects import DagSerialization as Serialization
@@ -78,6 +79,8 @@ folder, *rules = sys.argv[1:]
 found = {"tasks": seen(folder), "by_rules": {}, "modules": [one for one in sys.modules if "spark_lineage" in one]}
 for one in rules:
     os.environ["AIRFLOW__SPARK_LINEAGE__POLICY_RULES"] = one
+    # Each process reads them once.
+    policy._rules.cache_clear()
     found["by_rules"][one] = {"tasks": seen(folder)}
 print(json.dumps(found))
 """
