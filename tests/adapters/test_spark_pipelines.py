@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from spark_lineage.adapters import spark_pipelines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 
@@ -31,19 +29,3 @@ def test_session_that_the_user_names_is_that_of_the_pipeline_alone(monkeypatch: 
 
     assert asked == ["sc://host/;user_id=ada"]
     assert ran == ["sc://host/;user_id=ada;session_id=1"]
-
-
-def test_session_is_interrupted_by_a_client_that_takes_longer_than_a_kill(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    late = f"import pathlib, time; time.sleep(1); pathlib.Path({str(tmp_path / 'interrupted')!r}).touch()"
-    monkeypatch.setattr(spark_pipelines, "_INTERRUPT", late)
-    monkeypatch.setattr(spark_pipelines, "ANSWER_SECONDS", 0.1)
-    hook: Any = SimpleNamespace(log=logging.getLogger(), submit_pipeline=None, _process_spark_submit_log=None)
-    hook._env_vars = {"SPARK_REMOTE": "sc://host/;session_id=1"}
-    task: Any = SimpleNamespace(before_submit=lambda: None, is_killed=lambda: True, guard=nullcontext)
-    adapter = spark_pipelines.SparkPipelinesAdapter.of(None, hook, task)
-    adapter.mark("", "client", "")
-    adapter.kill()
-
-    assert (tmp_path / "interrupted").exists()

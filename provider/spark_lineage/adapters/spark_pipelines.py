@@ -23,7 +23,6 @@ from spark_lineage.launch.log import Guard, Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
 
 _REMOTE = "SPARK_REMOTE"
-_INTERRUPT_SECONDS = 60.0
 # In a session of its own, which it closes: that of the pipeline is its client's.
 _ASK = """
 import json, sys
@@ -32,20 +31,14 @@ spark = SparkSession.builder.getOrCreate()
 print(json.dumps({key: spark.conf.get(key, "") for key in sys.argv[1:]}))
 spark.stop()
 """
-# A client that starts may outlive the process of a task that is killed.
-_INTERRUPT = """
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.getOrCreate()
-spark.interruptAll()
-spark.stop()
-"""
 
 
 @dataclass(eq=False)
 class SparkPipelinesAdapter(OperatorAdapter):
     """Adapts the hook of spark-pipelines: the session has an id, by which its flows are found in the server's log.
 
-    Upstream faults (6.3): ``conf`` does not reach the server, and its flows go on where the task is killed.
+    Upstream faults (6.3): ``conf`` does not reach the server, and its flows go on where the task is killed. They are
+    not interrupted: Spark 4.2 cancels by the tag of an operation, and threads with it run flows of other pipelines.
     """
 
     takes_listener = False
@@ -100,18 +93,9 @@ class SparkPipelinesAdapter(OperatorAdapter):
         process: subprocess.Popen[str] | None = self.hook._submit_sp
         return process is not None and process.returncode is not None
 
-    def kill(self) -> None:
-        """End the client, and what the server does for its session."""
-        super().kill()
-        if self.session_id:
-            remote = with_session(self._remote, self.session_id)
-            with suppress(subprocess.TimeoutExpired):
-                # The task waits no longer than it has time.
-                self._asked(_INTERRUPT, remote, stdout=subprocess.DEVNULL).wait(_INTERRUPT_SECONDS)
-
     def _run(self, **popen: Any) -> None:
         self.hook._env_vars = {**self._users, **self.begin()}
-        asking = self._asked(_ASK, self._remote.replace(f";session_id={session_of(self._remote)}", ""))
+        asking = self._asking()
         try:
             self._run_stock(**popen)
         finally:
@@ -130,10 +114,13 @@ class SparkPipelinesAdapter(OperatorAdapter):
             self.observer.started(process.pid)
         self._read_stock(self.observe(line) for line in lines)
 
-    def _asked(self, program: str, remote: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    def _asking(self) -> subprocess.Popen[bytes]:
+        remote = self._remote.replace(f";session_id={session_of(self._remote)}", "")
         env = {**self.submitter.env, _REMOTE: remote}
-        command = [sys.executable, "-W", "ignore", "-c", program, *ASKED]
-        return subprocess.Popen(command, env=env, stdout=stdout, stderr=subprocess.DEVNULL, start_new_session=True)
+        command = [sys.executable, "-W", "ignore", "-c", _ASK, *ASKED]
+        return subprocess.Popen(
+            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
 
     def _find_log(self, asking: subprocess.Popen[bytes]) -> None:
         found: Mapping[str, str] = {}
