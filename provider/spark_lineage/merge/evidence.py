@@ -92,6 +92,34 @@ def _without_derby(content: RunContent) -> RunContent:
     return structs.replace(content, inputs=inputs, outputs=outputs)
 
 
+def without_mixed(runs: Mapping[str, RunState]) -> tuple[Mapping[str, RunState], dict[str, list[str]]]:
+    """Return runs without edges that mix tables of several databases, and the names of these tables by run.
+
+    Where two databases have a table of one name, the listener takes each column that both have for that of either.
+    """
+    mixed: dict[int, list[str]] = {}
+    for run in runs.values():
+        tables = Counter(one.dataset.name for one in run.content.inputs if not is_path_namespace(one.dataset.namespace))
+        if any(number > 1 for number in tables.values()):
+            mixed[id(run.content)] = sorted(name for name, number in tables.items() if number > 1)
+    names = {
+        run_id: mixed[id(run.content)]
+        for run_id, run in runs.items()
+        if id(run.content) in mixed and _unmixed(run.content) is not run.content
+    }
+    return (with_contents(runs, _unmixed) if names else runs), names
+
+
+def _unmixed(content: RunContent) -> RunContent:
+    columns = Counter((one.dataset.name, field.name) for one in content.inputs for field in one.schema)
+
+    def is_of_one(edge: Edge) -> bool:
+        return is_path_namespace(edge[1].namespace) or columns[edge[1].name, edge[2]] <= 1
+
+    outputs = tuple(keep_edges(output, is_of_one) for output in content.outputs)
+    return content if outputs == content.outputs else structs.replace(content, outputs=outputs)
+
+
 def is_named(version: str) -> bool:
     """Whether a version is no stand-in for one of which the last digits are lost."""
     return not version.startswith(_UNNAMED)
@@ -181,6 +209,7 @@ class Evidence:
             for run_id, run in state.runs.items()
         }
         self.runs, self.unnamed_tables = without_derby(self.runs)
+        self.runs, mixed = without_mixed(self.runs)
         self.executions: Mapping[str, Execution] = {}
         self._naming = naming
         self._contents: dict[int, RunContent] = {}
@@ -190,6 +219,9 @@ class Evidence:
         self._feeds = frozenset(name for one in state.executions.values() for name in one.feeds)
         if state.executions:
             self._add_executions(state)
+        for run_id, names in mixed.items():
+            if not self._has_edges(run_id):
+                self.unnamed_tables += [f"{name}: its database" for name in names]
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
         runs, self.runs = self.runs, with_files(with_snapshots(self.runs), self.executions)
@@ -213,6 +245,11 @@ class Evidence:
     def execution(self, run_id: str) -> Execution:
         """Return what the event log says of a run."""
         return self.executions.get(run_id, NO_EXECUTION)
+
+    def _has_edges(self, run_id: str) -> bool:
+        """Whether the plan of a run has all sources of what it writes."""
+        execution = self.execution(run_id)
+        return execution.is_whole and any(output.edges for output in execution.outputs)
 
     def content(self, run_id: str) -> RunContent:
         """Return what a run did; runs that did the same share it."""

@@ -38,6 +38,7 @@ from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.listener_options import ListenerNames, listener_names
 from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.accounting import Account, Accounts
+from spark_lineage.plans.answers import LOCAL
 from spark_lineage.plans.content import PlanContent, read_plan, stream_command, streamed
 from spark_lineage.plans.database_query import queries_among
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
@@ -137,6 +138,9 @@ _POLL_BYTES = 2 * 1024 * 1024
 _SESSION_SECONDS, _PAUSE_SECONDS = 5.0, 0.1
 _FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
 _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
+# Where this is set, the catalog answers an aggregate of columns that a table is partitioned by.
+_METADATA_ONLY = "spark.sql.optimizer.metadataOnly"
+_ANSWER = re.compile(rf"Aggregate \(\d+\)(?:\n.*)*- (?:\* )?{LOCAL} \(\d+\)")
 # Iceberg's rewrite_data_files (RewriteDataFilesSparkAction).
 _COMPACTION = re.compile(r"Rewriting \d+ files \(")
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
@@ -426,7 +430,10 @@ class EventLogReader:
             # Half of a plan would give wrong lineage.
             text = "" if trouble else event.physicalPlanDescription
             located = event.sparkPlanInfo.located() if event.sparkPlanInfo else ()
-            content = read_plan(text, self._tables, batch, event.modifiedConfigs, located, root_id=root_id)
+            configs = self._environment.spark | event.modifiedConfigs
+            content = read_plan(text, self._tables, batch, configs, located, root_id=root_id)
+            if configs.get(_METADATA_ONLY) == "true" and _ANSWER.search(text):
+                content = replace(content, unread=(*content.unread, f"{LOCAL}: the partitions of its table"))
         except Exception as error:
             # Plans have no specification, and sources may print in theirs what they like.
             trouble = "not a known plan"

@@ -42,7 +42,7 @@ _COUNTED = re.compile(rf"\[(?:-1 AS {hidden('vcol')}|null AS {hidden('vcol1')})#
 _EXISTENCE = re.compile(rf"ExistenceJoin\((?P<attribute>{ATTRIBUTE}|\w+#\d+)\)")
 _NEXT_ROW = "], ["
 _SORT = re.compile(r"(?P<orders>\[.*\]), (?P<is_global>true|false)(?:, \d+)?", re.DOTALL)
-_TOP = re.compile(r"(?:\d+, )+(?P<lists>\[.*\])", re.DOTALL)
+_TOP = re.compile(r"(?:\d+, )+(?P<lists>\[.*\])(?:, \d+)?", re.DOTALL)
 _WINDOW = re.compile(rf"(?P<windows>\[.*? AS {ATTRIBUTE}\])(?=, \[|\Z)", re.DOTALL)
 
 
@@ -257,14 +257,14 @@ class _Tracer:
     def scope(self, node: Node) -> Scope:
         """Return what is known above ``node``."""
         scope = Scope(dict(self.subqueries.names), dict(self.subqueries.sources))
+        if node.reuses in self._nodes:
+            rename(scope, attributes(node.fields.get("Output", "")), self.scope(self._nodes[node.reuses]))
+            return scope
         for child in node.planned:
             scope.add(self.scope(child))
             if kind_of(node.name) == "UnionLoop" and not self._anchor:
                 # What its step reads as UnionLoopRef begins with the rows of its anchor, the first child.
                 self._anchor = [scope.sources[identity] for identity in scope.output]
-        if node.reuses in self._nodes:
-            rename(scope, attributes(node.fields.get("Output", "")), self.scope(self._nodes[node.reuses]))
-            return scope
         if not scope.below:
             read = Read(self._anchor, is_whole=True) if kind_of(node.name) == "UnionLoopRef" else self._leaf(node)
             scope.is_whole &= read.is_whole

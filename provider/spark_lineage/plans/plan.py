@@ -169,6 +169,12 @@ def parse_plan(text: str, names: Names | None = None) -> Plan | None:
         node, identity = _parse_section(section, nodes), _ID.search(expression)
         if node is not None and identity:
             plan.subqueries.setdefault(int(identity[1]), node)
+    reached = {node.number for node in plan.walk()}
+    for number in reached:
+        # An exchange that a join has in common with what prunes its partitions may be printed there alone.
+        node, reused = nodes[number], nodes[number].reuses
+        if reused in nodes and reused not in reached:
+            node.children.append(nodes[reused])
     for node in nodes.values():
         if len(node.children) == 1 and "Input" in node.sizes:
             node.children[0].sizes[GIVEN] = node.sizes["Input"]
