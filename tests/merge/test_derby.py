@@ -1,4 +1,4 @@
-"""Tables of Derby, which the listener gives one namespace whatever their database."""
+"""Tables of Derby, which the listener gives one namespace whatever their database, and tables of one name in two."""
 
 from __future__ import annotations
 
@@ -30,4 +30,40 @@ def test_files_in_a_directory_of_the_same_name_stay(program: Any) -> None:
     program.run(["/w/metastore_db"], ["/out"])
     lineage = program.lineage()
     assert [one.dataset.name for one in lineage.inputs] == ["/w/metastore_db"]
+    assert lineage.unread == ()
+
+
+def test_column_of_tables_of_one_name_in_two_databases_is_counted_and_no_edge(program: Any, make_dataset: Any) -> None:
+    def table(database: str, *columns: str) -> dict[str, Any]:
+        return {
+            "namespace": f"postgres://{database}:5432",
+            "name": "shop.orders",
+            "facets": {"schema": {"fields": [{"name": column, "type": "int"} for column in columns]}},
+        }
+
+    def source(database: str, column: str) -> dict[str, str]:
+        return {"namespace": f"postgres://{database}:5432", "name": "shop.orders", "field": column}
+
+    out = make_dataset("/out", rows=1, edges={"id": ("/in", "id")})
+    # The listener takes a column that both have for that of either.
+    out["facets"]["columnLineage"]["fields"] |= {
+        "amount": {"inputFields": [source("one", "amount"), source("two", "amount")]},
+        "tax": {"inputFields": [source("two", "tax")]},
+    }
+    program.run([table("one", "amount"), table("two", "amount", "tax"), "/in"], [out])
+    lineage = program.lineage()
+    (output,) = lineage.outputs
+    assert output.column_lineage is not None
+    assert [column for column, _ in output.column_lineage.fields] == ["id", "tax"]
+    assert len(lineage.inputs) == 3
+    assert lineage.unread == (UnreadPart("shop.orders: its database", 1),)
+
+
+def test_tables_of_one_name_in_two_databases_without_a_column_of_both_keep_their_edges(
+    program: Any, make_dataset: Any
+) -> None:
+    tables = [{"namespace": f"postgres://{each}:5432", "name": "shop.orders"} for each in ("one", "two")]
+    program.run(tables, [make_dataset("/out", rows=1)])
+    lineage = program.lineage()
+    assert len(lineage.inputs) == 2
     assert lineage.unread == ()

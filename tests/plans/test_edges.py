@@ -340,6 +340,41 @@ def test_an_exchange_that_is_used_again_gives_out_the_same_under_other_ids() -> 
     ]
 
 
+def test_exchange_that_only_a_pruning_subquery_prints_gives_out_its_columns() -> None:
+    found = traced(
+        "BroadcastHashJoin Inner BuildRight (3)\n:- Scan parquet  (1)\n+- ReusedExchange (2)\n\n\n"
+        "(1) Scan parquet \nOutput [2]: [a#1, d#2]\n"
+        "PartitionFilters: [isnotnull(d#2), dynamicpruningexpression(d#2 IN dynamicpruning#6)]\n\n"
+        "(2) ReusedExchange [Reuses operator id: 5]\nOutput [1]: [k#3]\n\n"
+        "(3) BroadcastHashJoin\nLeft keys [1]: [d#2]\nRight keys [1]: [k#3]\nJoin type: Inner\n"
+        "Join condition: None\n\n"
+        "===== Subqueries =====\n\n"
+        "Subquery:1 Hosting operator id = 1 Hosting Expression = d#2 IN dynamicpruning#6\n"
+        "BroadcastExchange (5)\n+- Scan parquet  (4)\n\n\n(4) Scan parquet \nOutput [1]: [k#3]\n\n"
+        "(5) BroadcastExchange\nInput [1]: [k#3]\nArguments: IdentityBroadcastMode\n\n"
+    )
+    assert {column.name: {source[1] for source in column.sources} for column in found.columns} == {
+        "a": {"a"},
+        "d": {"d"},
+        "k": {"k"},
+    }
+    assert not found.unread
+
+
+@pytest.mark.parametrize("end", ["", ", 1"])
+def test_first_rows_behind_an_offset_have_their_columns(end: str) -> None:
+    found = traced(
+        "TakeOrderedAndProject (2)\n+- Scan parquet  (1)\n\n\n(1) Scan parquet \nOutput [2]: [a#1, b#2]\n\n"
+        "(2) TakeOrderedAndProject\nInput [2]: [a#1, b#2]\n"
+        f"Arguments: 2, [a#1 ASC NULLS FIRST], [a#1, (b#2 * 2) AS c#3]{end}\n\n"
+    )
+    assert {column.name: {source[1] for source in column.sources} for column in found.columns} == {
+        "a": {"a"},
+        "c": {"b"},
+    }
+    assert not found.unread
+
+
 def test_an_operator_that_nothing_is_known_of_makes_its_columns_from_all_that_it_names() -> None:
     found = traced(
         "MapInPandas (2)\n+- Scan parquet  (1)\n\n\n(1) Scan parquet \nOutput [2]: [a#1, b#2]\n\n"

@@ -613,3 +613,22 @@ def test_what_was_read_of_files_is_counted_by_the_metrics_of_their_scan(tmp_path
         Statistics(size=1380, file_count=2),
         Statistics(size=678, file_count=1),
     ]
+
+
+@pytest.mark.parametrize("is_of_session", [True, False])
+def test_overwrite_mode_of_session_or_application_replaces_partitions_alone(
+    tmp_path: Path, *, is_of_session: bool
+) -> None:
+    mode = "spark.sql.sources.partitionOverwriteMode"
+    with zipfile.ZipFile(RECORDED / "partition_overwrite.zip") as archive:
+        (name,) = (each for each in archive.namelist() if each.startswith("eventlog/"))
+        lines = [json.loads(line) for line in archive.read(name).splitlines()]
+    for line in lines:
+        if not is_of_session and line.get("modifiedConfigs", {}).get(mode):
+            del line["modifiedConfigs"][mode]
+        if not is_of_session and line["Event"] == "SparkListenerEnvironmentUpdate":
+            line["Spark Properties"][mode] = "dynamic"
+    log = tmp_path / Path(name).name
+    log.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    overwrites = [one for one in read_event_log(log) if one.mode == "Overwrite" and not one.partition]
+    assert [one.is_partial for one in overwrites] == [True]
