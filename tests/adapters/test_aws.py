@@ -16,6 +16,7 @@ from spark_lineage.adapters.emr_steps import EmrStepsAdapter
 from spark_lineage.adapters.glue import GlueAdapter
 from spark_lineage.inject.preparation import PreparedArguments
 from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
+from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -61,7 +62,7 @@ class Service:
             adapter.inject(PreparedArguments(SubmitArguments({**adapter.arguments.conf, **OURS}), None, "cluster", {}))
 
         given = {"wait_for_completion": True, "deferrable": False, "aws_conn_id": "aws_default", **operator}
-        task = AdaptedTask(before, lambda: False, None, None, "", guard)  # type: ignore[arg-type]
+        task = AdaptedTask(before, lambda: False, Places(), None, "", guard)  # type: ignore[arg-type]
         stock = type("Stock", (SimpleNamespace,), {"_set_job_run_id": lambda *_: None})(**given)
         adapter = kind.of(stock, None, task)
         service = cls(adapter, kind.service, warned=warned)
@@ -122,6 +123,28 @@ def test_properties_of_the_application_are_kept_where_the_job_has_none(serverles
     runtime = [{"classification": "spark-defaults", "properties": {"spark.of.application": "1"}}]
     serverless.answer("GetApplication", {"application": {"state": "STARTED", "runtimeConfiguration": runtime}})
     assert defaults(serverless.submit({"jobDriver": SUBMIT}))["spark.of.application"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("job", "application", "place"),
+    [
+        ("s3://logs/of/job/", "s3://logs/of/application", "s3://aws_default@logs/of/job"),
+        (None, "s3://logs", "s3://aws_default@logs"),
+        ("", "s3://logs", ""),
+    ],
+)
+def test_place_where_emr_delivers_is_that_of_the_job_or_of_its_application(
+    job, application, place, serverless: Service
+) -> None:
+    of_job, of_application = (
+        {} if uri is None else {"s3MonitoringConfiguration": {"logUri": uri} if uri else {}}
+        for uri in (job, application)
+    )
+    serverless.answer("GetApplication", {"application": {"monitoringConfiguration": of_application}})
+    serverless.submit({"jobDriver": SUBMIT, "configurationOverrides": {"monitoringConfiguration": of_job}})
+    conf, directory = serverless.adapter.arguments.conf, f"{place}/applications/00app/jobs/*/sparklogs"
+    assert conf.get("spark.eventLog.dir") == (directory if place else None)
+    assert serverless.adapter.log_delay == (40 if place else 0)
 
 
 def test_job_whose_properties_have_no_room_runs_as_it_is(serverless: Service) -> None:

@@ -12,9 +12,19 @@ import pytest
 from databricks_server import DatabricksServer, Dbfs
 from lineage_backends.certificates import make_certificates
 from real_spark import environment
-from service_jobs import PROGRAM, assert_child, assert_complete, assert_lacking, left_child, state, wait_for_child
+from service_jobs import (
+    PROGRAM,
+    assert_child,
+    assert_complete,
+    assert_lacking,
+    assert_recovered,
+    left_child,
+    lost_task,
+    state,
+    wait_for_child,
+)
 
-from spark_lineage.launch.launch import launches_below
+from spark_lineage.launch.launch import STORE_KEY, launches_below, storable
 from spark_lineage.submission.stored_event_log import open_file_system
 
 if TYPE_CHECKING:
@@ -289,3 +299,22 @@ def test_job_with_clusters_of_its_own_is_as_the_user_wrote_it(
     assert outcome.error is None, outcome.printed
     assert outcome.printed.count("The task has no lineage") == 1
     assert_lacking(outcome, "the clusters of its job have the Spark properties of the job")
+
+
+def test_lost_task_is_recovered_and_its_retry_goes_on_with_the_run(
+    run: Callable[..., Outcome],
+    real_spark: RealSpark,
+    folder: Path,
+    service: DatabricksServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = folder / "begun"
+    task = {"python_file": str(PROGRAM), "parameters": [str(folder), "late", str(begun)]}
+    launch = lost_task(real_spark.bench, lambda: run("late", spark_python_task=task, store={}), begun)
+    for key, value in real_spark.bench.env.items():
+        monkeypatch.setenv(key, value)
+    # As Airflow keeps it when the process is gone.
+    store = {"databricks_run_id": launch.external_id, STORE_KEY: storable(launch)}
+    assert_complete(run("late", spark_python_task=task, store=store, task={"try_number": 2}), folder)
+    assert service.calls.count("runs/submit") == 1
+    assert_recovered(launch, [str(folder / "doubled")], "COMPLETE")

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from real_spark import environment
-from service_jobs import PROGRAM, assert_child, assert_complete, assert_lacking, left_child, state, wait_for_child
+from service_jobs import (
+    PROGRAM,
+    assert_child,
+    assert_complete,
+    assert_lacking,
+    assert_recovered,
+    left_child,
+    lost_task,
+    state,
+    wait_for_child,
+)
 
 from spark_lineage.launch.launch import launches_below
 
@@ -44,6 +54,7 @@ def service(server: tuple[DataprocServer, str]) -> DataprocServer:
     """The server, with nothing of former tests."""
     made = server[0]
     made.fails.clear()
+    made.denied.clear()
     made.calls.clear()
     return made
 
@@ -61,8 +72,8 @@ def run(real_spark: RealSpark, folder: Path, server: tuple[DataprocServer, str])
         "AIRFLOW_CONN_GCP": json.dumps(connection),
     }
 
-    def run(kind: str, how: str, *, properties: dict[str, str] | None = None, **arguments: Any) -> Outcome:
-        program = {"main_python_file_uri": str(PROGRAM), "args": [str(folder), how]}
+    def run(kind: str, how: str, *flag: str, properties: dict[str, str] | None = None, **arguments: Any) -> Outcome:
+        program = {"main_python_file_uri": str(PROGRAM), "args": [str(folder), how, *flag]}
         submitted: dict[str, Any] = {
             "job": {"placement": {"cluster_name": "c"}, "pyspark_job": {**program, "properties": properties or {}}},
             "batch": {"pyspark_batch": program, "runtime_config": {"properties": properties or {}}},
@@ -199,3 +210,55 @@ def test_batch_that_cannot_be_asked_for_ends_as_the_operator_says(
     outcome = run("batch", "succeed", batch_id=f"daily-{time.time_ns()}", asynchronous=True)
     assert outcome.error is not None
     assert service.calls.count("GetBatch") < 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lost_task_is_recovered(
+    kind: str,
+    run: Callable[..., Outcome],
+    real_spark: RealSpark,
+    folder: Path,
+    service: DataprocServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dataproc_server import connect
+
+    begun = folder / "begun"
+    launch = lost_task(real_spark.bench, lambda: run(kind, "late", str(begun)), begun)
+    for key, value in real_spark.bench.env.items():
+        monkeypatch.setenv(key, value)
+    connect()
+    assert_recovered(launch, [str(folder / "doubled")], "COMPLETE")
+    retry = run(kind, "succeed", task={"try_number": 2})
+    assert_complete(retry, folder)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_driver_that_is_refused_fails_the_task_as_without_lineage(
+    kind: str, run: Callable[..., Outcome], service: DataprocServer
+) -> None:
+    service.denied.update(("SubmitJob", "CreateBatch"))
+    outcome, off = run(kind, "succeed"), run(kind, "succeed", lineage_enabled=False)
+    assert outcome.error is not None
+    assert "Permission denied" in outcome.error
+    assert outcome.error == off.error
+    assert state(outcome) == "FAIL"
+
+
+def test_jobs_that_log_to_one_place_at_once_are_told_apart(
+    run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataproc_server import connect
+
+    monkeypatch.setenv("DATAPROC_SERVER", real_spark.bench.env["DATAPROC_SERVER"])
+    connect()
+    left = left_child(
+        lambda **given: run("job", "late", asynchronous=True, **given), real_spark, folder, monkeypatch, child="job"
+    )
+    (folder / "more").mkdir()
+    (folder / "more" / "orders").symlink_to(folder / "orders")
+    program = {"main_python_file_uri": str(PROGRAM), "args": [str(folder / "more"), "succeed"]}
+    second = run("job", "", job={"placement": {"cluster_name": "c"}, "pyspark_job": program}, task={"try_number": 2})
+    assert second.names("outputs") == [str(folder / "more" / "doubled")], second.printed
+    wait_for_child(left)
+    assert_child(left, folder, "COMPLETE")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from service_jobs import PROGRAM, state
+from service_jobs import PROGRAM, assert_recovered, lost_task, state
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -58,3 +58,9 @@ def test_job_that_is_killed_is_cancelled(run: Callable[..., Outcome], aws: Any, 
     with aws.bench.laboratory.killing(tmp_path / "written"):
         outcome = run("endless", str(tmp_path / "written"))
     assert state(outcome) == "ABORT", outcome.printed
+
+
+def test_lost_task_is_recovered(run: Callable[..., Outcome], aws: Any, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    launch = lost_task(aws.bench, lambda: run("late", str(begun)), begun)
+    assert_recovered(launch, ["lake/doubled"], "COMPLETE")

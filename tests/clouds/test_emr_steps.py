@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from service_jobs import PROGRAM, state
+from service_jobs import PROGRAM, assert_recovered, lost_task, state
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -89,3 +89,42 @@ def test_task_that_is_killed_is_aborted_with_what_its_step_still_wrote(
     cluster = dict(outcome.pushed)["job_flow_id"]
     states = [one["Status"]["State"] for one in aws.client("emr").list_steps(ClusterId=cluster)["Steps"]]
     assert states == ["COMPLETED"]
+
+
+def test_lost_task_is_recovered_with_all_its_steps(run: Callable[..., Outcome], aws: Any, tmp_path: Path) -> None:
+    begun, steps = tmp_path / "begun", {"first": "late", "second": "fail"}
+    launch = lost_task(aws.bench, lambda: run(steps, str(begun), wait_for_completion=True), begun)
+    assert_recovered(launch, ["lake/first/doubled", "lake/second/doubled"], "FAIL")
+
+
+def test_steps_of_two_tasks_of_one_cluster_are_told_apart(run: Callable[..., Outcome], aws: Any) -> None:
+    first = run({"first": "late"})
+    assert first.error is None, first.printed
+    left = aws.launch()
+    second = run({"second": "succeed"}, wait_for_completion=True, task={"try_number": 2})
+    assert (second.names("inputs"), second.names("outputs")) == (["lake/second/orders"], ["lake/second/doubled"])
+    aws.wait_for_children(left)
+    end = aws.sent("first@shop.load")[-1]
+    assert [one["name"] for one in (*end["inputs"], *end["outputs"])] == ["lake/first/orders", "lake/first/doubled"]
+
+
+def test_steps_of_every_kind_are_read_or_named(run: Callable[..., Outcome], aws: Any) -> None:
+    aws.client("s3").put_object(Bucket=aws.bucket, Key="own/")
+    aws.bench.env["AIRFLOW_CONN_AWS_DEFAULT"] = aws.bench.env["AIRFLOW_CONN_SHOP_AWS"]
+    log = ("--conf", "spark.eventLog.enabled=true", "--conf", f"spark.eventLog.dir=s3a://{aws.bucket}/own")
+    for name in ("common", "own"):
+        aws.client("s3").put_object(
+            Bucket=aws.bucket, Key=f"lake/{name}/orders/part.json", Body=b'{"id": 1, "amount": 2}'
+        )
+    steps = [
+        step("common", "spark-submit", str(PROGRAM), f"{aws.lake}/common", "succeed"),
+        step("own", "spark-submit", *log, str(PROGRAM), f"{aws.lake}/own", "succeed"),
+        step("shell", "bash", "-c", f"spark-submit {PROGRAM} {aws.lake}/hidden succeed"),
+        step("copy", "s3-dist-cp", "--src=s3://a", "--dest=s3://b"),
+    ]
+    outcome = run({}, steps=repr(steps), wait_for_completion=True)
+    assert outcome.error is None, outcome.printed
+    assert outcome.names("outputs") == ["lake/common/doubled", "lake/own/doubled"], outcome.printed
+    assert outcome.lineage is not None
+    (counted,) = outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
+    assert counted == "no event log is read: the command of shell is in a text"

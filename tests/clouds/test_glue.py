@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from service_jobs import PROGRAM, state
+from service_jobs import PROGRAM, assert_recovered, lost_task, state
+
+from spark_lineage.launch.launch import STORE_KEY, storable
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -104,3 +106,16 @@ def test_retry_goes_on_with_the_run_of_a_task_whose_time_was_over(
     assert dict(second.pushed)["glue_job_run_id"] == run_id
     # The log was copied while the driver ran.
     assert second.names("outputs") == ["lake/doubled"]
+
+
+def test_lost_task_is_recovered_and_its_retry_goes_on_with_the_run(
+    run: Callable[..., Outcome], aws: Any, tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    launch = lost_task(aws.bench, lambda: run("late", str(begun), store={}), begun)
+    # As Airflow keeps it when the process is gone.
+    store = {"glue_job_run_id": launch.external_id, STORE_KEY: storable(launch)}
+    retry = run("late", str(begun), store=store, task={"try_number": 2})
+    assert (state(retry), retry.names("outputs")) == ("COMPLETE", ["lake/doubled"]), retry.printed
+    assert dict(retry.pushed)["glue_job_run_id"] == launch.external_id
+    assert_recovered(launch, ["lake/doubled"], "COMPLETE")

@@ -129,17 +129,58 @@ def _options(properties: Mapping[str, str]) -> list[str]:
     return [word for key, value in properties.items() for word in ("--conf", f"{key}={value}")]
 
 
-def _run_job(job: Any, driver: Mapping[str, Any], success: str, runner: Runner) -> None:
+def _run_job(job: Any, driver: Mapping[str, Any], success: str, s3: Any, runner: Runner) -> None:
     """Run a job of EMR Serverless, or EMR on EKS."""
     configurations = (job.configuration_overrides or {}).get("applicationConfiguration") or []
     defaults = [one["properties"] for one in configurations if one["classification"] == "spark-defaults"]
     words = [*_options(defaults[0] if defaults else {}), *shlex.split(driver.get("sparkSubmitParameters") or "")]
     words += [driver["entryPoint"], *(driver.get("entryPointArguments") or ())]
     job.state = "RUNNING"
-    is_done, error = runner.run(job.id, words, lambda: job.state != "RUNNING")
+    with _delivering(job, runner, s3) as own:
+        is_done, error = runner.run(job.id, words, lambda: job.state != "RUNNING", own)
     if job.state == "RUNNING":
         job.state_details = "" if is_done else f"Job execution failed. ExitCode: 1. Last few exceptions: {error}"
         job.state = success if is_done else "FAILED"
+
+
+@contextmanager
+def _delivering(job: Any, runner: Runner, s3: Any) -> Iterator[Mapping[str, str]]:
+    """Deliver the event log as EMR Serverless does: the status file first, then what was added, a file each time.
+
+    The path and the names are those of its samples of a History Server, ``aws-samples/aws-emr-utilities``. The value
+    has the properties of the service.
+    """
+    monitoring = (job.configuration_overrides or {}).get("monitoringConfiguration") or {}
+    uri = (monitoring.get("s3MonitoringConfiguration") or {}).get("logUri")
+    if not uri or not hasattr(job, "application_id"):
+        yield {}
+        return
+    bucket, _, prefix = uri.partition("://")[2].strip("/").partition("/")
+    place = f"{prefix}/applications/{job.application_id}/jobs/{job.id}/sparklogs/eventlog_v2_{job.id}".lstrip("/")
+    logs, is_over = runner.folder / f"log-{job.id}", threading.Event()
+    logs.mkdir()
+    s3.put_object(Bucket=bucket, Key=f"{place}/appstatus_{job.id}", Body=b" \n")
+
+    def deliver() -> None:
+        sent = number = 0
+        is_last = False
+        while not is_last:
+            is_last = is_over.wait(runner.glue_seconds)
+            content = b"".join(each.read_bytes() for each in logs.iterdir() if not each.name.startswith("."))
+            added = content[sent : content.rfind(b"\n") + 1]
+            if added:
+                s3.put_object(Bucket=bucket, Key=f"{place}/events_{number}_{job.id}", Body=added)
+                sent, number = sent + len(added), number + 1
+
+    delivering = threading.Thread(target=deliver, daemon=True)
+    delivering.start()
+    yield {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": logs.as_uri(),
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.compress": "false",
+    }
+    is_over.set()
 
 
 def _run_steps(cluster: Any, runner: Runner) -> None:
@@ -162,7 +203,7 @@ def _run_steps(cluster: Any, runner: Runner) -> None:
         is_cancelled = not is_done and step.action_on_failure == "CANCEL_AND_WAIT"
 
 
-def _run_glue(run: Any, script: str, runner: Runner, s3: Any) -> None:
+def _run_glue(run: Any, script: str, s3: Any, runner: Runner) -> None:
     """Run a Glue job: its log is copied every few seconds, also once after its end."""
     arguments, logs = run.arguments or {}, runner.folder / f"log-{run.job_run_id}"
     place = arguments.get("--spark-event-logs-path", "").removeprefix("s3://").removeprefix("s3a://")
@@ -223,27 +264,26 @@ def main() -> None:
     of = [backend[DEFAULT_ACCOUNT_ID][_REGION] for backend in backends]
     seen: set[str] = set()
     while True:
-        for name, run, *arguments in _found(*of):
+        for name, run, *arguments in _found(*of, s3):
             if name not in seen:
                 seen.add(name)
-                more = (s3,) if run is _run_glue else ()
-                threading.Thread(target=run, args=(*arguments, runner, *more), daemon=True).start()
+                threading.Thread(target=run, args=(*arguments, runner), daemon=True).start()
         time.sleep(_LOOK_SECONDS)
 
 
-def _found(serverless: Any, containers: Any, emr: Any, glue: Any) -> Iterator[tuple[Any, ...]]:
+def _found(serverless: Any, containers: Any, emr: Any, glue: Any, s3: Any) -> Iterator[tuple[Any, ...]]:
     """Return all that was ever submitted, each by a name of its own, with what runs it."""
     for jobs in list(serverless.job_runs.values()):
         for job in list(jobs):
-            yield job.id, _run_job, job, job.job_driver["sparkSubmit"], "SUCCESS"
+            yield job.id, _run_job, job, job.job_driver["sparkSubmit"], "SUCCESS", s3
     for job in list(containers.job_runs.values()):
-        yield job.id, _run_job, job, job.job_driver["sparkSubmitJobDriver"], "COMPLETED"
+        yield job.id, _run_job, job, job.job_driver["sparkSubmitJobDriver"], "COMPLETED", s3
     for cluster in list(emr.clusters.values()):
         if cluster.steps:
             yield f"{cluster.id} {len(cluster.steps)}", _run_steps, cluster
     for definition in list(glue.jobs.values()):
         for run in list(definition.job_runs):
-            yield run.job_run_id, _run_glue, run, definition.command["ScriptLocation"]
+            yield run.job_run_id, _run_glue, run, definition.command["ScriptLocation"], s3
 
 
 if __name__ == "__main__":

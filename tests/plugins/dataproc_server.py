@@ -38,6 +38,8 @@ class DataprocServer:
         self.calls: list[str] = []
         self.fails: set[str] = set()
         """Methods that answer with a server error."""
+        self.denied: set[str] = set()
+        """Methods that the credentials do not allow."""
         self._env, self._home = env, home
         self._programs: dict[str, SubmittedProgram] = {}
         self._lock = threading.Lock()
@@ -94,6 +96,8 @@ class DataprocServer:
                 self.calls.append(name)
                 if name in self.fails:
                     context.abort(grpc.StatusCode.INTERNAL, "the server has a fault")
+                if name in self.denied:
+                    context.abort(grpc.StatusCode.PERMISSION_DENIED, f"Permission denied on {name}")
                 return method(request, context)
 
             return call

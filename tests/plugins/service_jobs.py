@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fast_spark import LIMIT_SECONDS
+from msgspec import structs
 
 from spark_lineage.emit.task_event import AirflowTry
-from spark_lineage.launch.launch import TaskKey, launches_below
+from spark_lineage.launch.launch import Launch, TaskKey, launches_below
+from spark_lineage.launch.log import Log
 from spark_lineage.recover.closing import end_child
-from spark_lineage.recover.search import ChildEnd
+from spark_lineage.recover.recovery import recover
+from spark_lineage.recover.search import ChildEnd, LostTry
+from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
-    from laboratory import Outcome
+    from laboratory import Bench, Outcome
     from real_spark import RealSpark
 
 PROGRAM = Path(__file__).parents[1] / "operators" / "programs" / "batch.py"
@@ -59,6 +64,32 @@ def assert_lacking(outcome: Outcome, why: str) -> None:
         assert (event["inputs"], event["outputs"]) == ([], [])
         (counted,) = event["run_facets"]["sparkLineage_collection"]["setAside"]
         assert counted.startswith(f"no event log is read: {why}")
+
+
+def lost_task(bench: Bench, run: Callable[[], object], begun: Path) -> Launch:
+    """Kill the process of a task by SIGKILL while its job runs, and return the launch that it leaves."""
+    with bench.laboratory.killing(begun, number=signal.SIGKILL), pytest.raises(AssertionError):
+        run()
+    (launch,) = launches_below(bench.lineage_dir)
+    assert not launch.is_closed
+    return launch
+
+
+def assert_recovered(launch: Launch, outputs: list[str], end: str) -> None:
+    """Assert that the scheduler reports a lost try as it is while its job runs, and has its lineage afterwards.
+
+    :param end: of a try that no other follows; one that is retried has failed
+    """
+    logger, places, until = Log(__name__), Places.of(launch.conn_id, {}), time.monotonic() + LIMIT_SECONDS
+    lost = LostTry(TaskKey("shop", "manual", "load"), launch, end="failed", error="the worker was lost")
+    while "still runs" in (found := recover(lost, places, ended_processes=0, logger=logger).lineage).status.error:  # type: ignore[union-attr]
+        assert found.state == "FAIL"
+        assert time.monotonic() < until
+        time.sleep(2)
+    retried = recover(structs.replace(lost, is_retried=True), places, ended_processes=0, logger=logger).lineage
+    assert (found.state, retried.state) == (end, "FAIL")
+    for one in (found, retried):
+        assert [each.dataset.name for each in one.outputs] == outputs
 
 
 def left_child(

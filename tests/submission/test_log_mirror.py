@@ -391,7 +391,8 @@ def test_a_source_that_does_not_work_is_named_once_without_secrets(
     assert len(said) == 2
     assert "FileNotFoundError" in said[0]
     assert "hunter2" not in caplog.text
-    assert one.told == (False, set(), {CUT_OFF: 1})
+    why = f"FileNotFoundError: {store.removeprefix('memory:/')}/missing"
+    assert one.told == (False, set(), {f"no event log is read: {why}": 1})
 
 
 @pytest.mark.parametrize("is_rolling", [True, False])

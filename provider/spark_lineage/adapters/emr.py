@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 from spark_lineage.adapters.aws import AwsAdapter, as_arguments, properties_in
 from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.directory import DELIVERED_JOB
 
 _DEFAULTS = "spark-defaults"
+_ENABLED, _DIRECTORY, _DELIVERY_SECONDS = "spark.eventLog.enabled", "spark.eventLog.dir", 40
 # Of properties of a classification.
 _MOST_PROPERTIES, _LONGEST_VALUE = 100, 1024
 
@@ -28,6 +30,7 @@ class _JobRunAdapter(AwsAdapter):
             "configurationOverrides": self.operator.configuration_overrides,
         }
         self._of_application: Mapping[str, str] = {}
+        self._monitoring: Mapping[str, Any] = {}
 
     @property
     def arguments(self) -> SubmitArguments:
@@ -80,9 +83,29 @@ class EmrServerlessAdapter(_JobRunAdapter):
         client.meta.events.register("after-call.emr-serverless.GetApplication", self._learn)
 
     def _learn(self, parsed: Mapping[str, Any], **_: Any) -> None:
-        for one in parsed.get("application", {}).get("runtimeConfiguration") or ():
+        application = parsed.get("application") or {}
+        self._monitoring = application.get("monitoringConfiguration") or {}
+        for one in application.get("runtimeConfiguration") or ():
             if one.get("classification") == _DEFAULTS:
                 self._of_application = one.get("properties") or {}
+
+    @property
+    def arguments(self) -> SubmitArguments:
+        """The properties of the job; where EMR delivers the log to, and no other directory is set, that is its own."""
+        conf = super().arguments.conf
+        overrides = (self.request.get("configurationOverrides") or {}).get("monitoringConfiguration") or {}
+        s3 = {**self._monitoring, **overrides}.get("s3MonitoringConfiguration") or {}
+        scheme, _, rest = str(s3.get("logUri") or "").rstrip("/").partition("://")
+        if not rest or _DIRECTORY in conf or self.task.places.settings().event_log_dir:
+            return SubmitArguments(conf)
+        user = f"{self.operator.aws_conn_id}@" if self.operator.aws_conn_id else ""
+        directory = f"{scheme}://{user}{rest}/applications/{self.place}/jobs{DELIVERED_JOB}"
+        return SubmitArguments({_ENABLED: "true", _DIRECTORY: directory, **conf})
+
+    @property
+    def log_delay(self) -> int:  # type: ignore[override]
+        """The rhythm in which EMR delivers logs, where it does."""
+        return _DELIVERY_SECONDS if self.arguments.conf.get(_DIRECTORY, "").endswith(DELIVERED_JOB) else 0
 
     @property
     def place(self) -> str:

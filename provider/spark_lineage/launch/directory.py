@@ -55,6 +55,8 @@ FREE_BYTES = 256 * 1024 * 1024
 _WITH_CONNECTION = frozenset({"s3", "s3a", "s3n", "gs", "dbfs"})
 # The end of the URL of event logs that Databricks delivers, of any cluster.
 DELIVERED = "/*/eventlog"
+# Ends the URL of the event log that EMR Serverless delivers; the id of the job run replaces the star.
+DELIVERED_JOB = "/*/sparklogs"
 _PASSWORD = re.compile(r"(?<=://)[^/@]*:(?!\d+(?:/|\Z))[^@]*@")
 # Most file systems allow 255 bytes a name.
 _NAME_BYTES = 200

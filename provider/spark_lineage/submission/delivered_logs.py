@@ -21,14 +21,13 @@ from pathlib import Path
 from spark_lineage.launch.directory import ROLLING
 from spark_lineage.plans.event_log_files import HEAD_OF_LOG_BYTES, EventLogError, run_id_of
 from spark_lineage.submission.copies import Copies, Wanted
-from spark_lineage.submission.stored_event_log import open_file_system
+from spark_lineage.submission.stored_event_log import END, open_file_system
 
 CURRENT = "eventlog"
 _CLUSTER = re.compile(r"(\d{4}-\d{6})-\w+\Z")
 # The ids have no year; this one is a leap year.
 _MADE_AT, _YEAR = "%Y%m%d-%H%M%S", "2000"
 _A_YEAR = timedelta(days=366)
-_END = b'"SparkListenerApplicationEnd"'
 _LOOK_SECONDS = 5.0
 
 
@@ -110,6 +109,6 @@ class DeliveredLogs:
             content = self._content(f"{path}/{name}")
             if added := content[self._copies.size(log, part) :]:
                 self._copies.add(log, part, [added])
-            self._ends[path] |= _END in content
+            self._ends[path] |= END in content
             if name != CURRENT:
                 self._archived.add(f"{path}/{name}")

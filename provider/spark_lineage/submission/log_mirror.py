@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.launch.bounded_run import Deadline
-from spark_lineage.launch.directory import local_directory, remote_directory, split_connection
+from spark_lineage.launch.directory import DELIVERED_JOB, local_directory, remote_directory, split_connection
 from spark_lineage.launch.launch import application_ids
+from spark_lineage.launch.line import no_event_log
 from spark_lineage.launch.log import Log, error_line
 from spark_lineage.submission.collector import Collector, earliest_of_run
 from spark_lineage.submission.copies import Copies, Wanted
@@ -174,6 +175,7 @@ class LogMirror:
         until = deadline.within(deadline.seconds_left, leaving=min(_READING_SECONDS, deadline.seconds_left / 4))
         urls = [url for url in self._urls() if not why_unreadable(url, self.webhdfs_urls)]
         sources = [source for source in self._sources if not source.is_growing or urls]
+        refused = ""
         for position, source in enumerate(sources):
             # A log without its end is late, or its driver was killed: the next source hardly has more of it.
             patience = max(_BRIEF_SECONDS if self.names else source.patience_seconds, self._launch.log_delay)
@@ -181,13 +183,14 @@ class LogMirror:
                 patience = min(patience, _KILLED_SECONDS)
             if self._wait(source, until.within(patience if is_patient else 0.0)):
                 return
+            refused = self._trouble if source.is_growing else refused
             if is_patient:
                 what = "is without the application's end" if self.names else "has not come"
                 following = f"; next is {sources[position + 1].description}" if position + 1 < len(sources) else ""
                 why = self._trouble and f" ({self._trouble})"
                 self._log.warning("The event log from %s %s%s%s.", source.description, what, why, following)
         if sources and is_patient:
-            self._collector.counts.add(CUT_OFF)
+            self._collector.counts.add(CUT_OFF if self.names else no_event_log(refused) or CUT_OFF)
             state = self._collector.state
             state.is_torn |= not any(one.is_ended for one in state.applications.values())
 
@@ -228,6 +231,8 @@ class LogMirror:
         reported = map(remote_directory, self._collector.event_log_directories.values())
         named = (*self._launch.event_logs, *(self._driver.event_logs if self._launch.session_id else ()))
         places = [place for place in named if "://" in place]
+        if job_id := self._driver.driver_id:
+            places = [place.replace(DELIVERED_JOB, DELIVERED_JOB.replace("*", job_id)) for place in places]
         if self._event_log_from != "event_log":
             places = [place for place in places if local_directory(place) is None]
         urls = dict.fromkeys(places)

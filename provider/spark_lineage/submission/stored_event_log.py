@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from spark_lineage.launch.directory import DELIVERED, split_connection
+from spark_lineage.launch.directory import DELIVERED, DELIVERED_JOB, split_connection
 from spark_lineage.plans.event_log_files import (
     HEAD_OF_LOG_BYTES,
     IN_PROGRESS,
@@ -38,6 +38,9 @@ _PROTOCOLS |= {"swebhdfs": "webhdfs", "s3a": "s3", "s3n": "s3", "abfss": "abfs"}
 # Connections of Airflow's providers (``default_conn_name`` of their hooks); their file systems have no default.
 _CONNECTIONS = {"s3": "aws_default", "gs": "google_cloud_default", "abfs": "wasb_default", "dbfs": "databricks_default"}
 _INSTALL = "pip install 'airflow-provider-spark-lineage[remote]'"
+END = b'"SparkListenerApplicationEnd"'
+# A few events of executors may follow the end of the application.
+_END_BYTES = 64 * 1024
 _PIECE_BYTES = 4 * 1024 * 1024
 _HTTP_SECONDS = (3.0, 20.0)
 # A directory may hold very many logs: while the one is not there, it is listed less and less often.
@@ -131,7 +134,8 @@ class StoredEventLog:
         :raises Exception: when a directory cannot be read, now or at all
         """
         for url in self._urls():
-            if url not in self._directories:
+            # The directory of a job has no name before its submission.
+            if url not in self._directories and not url.endswith(DELIVERED_JOB):
                 if reason := why_unreadable(url, self._make.keywords["webhdfs_urls"]):
                     raise SourceError(reason)
                 self._directories[url] = self._opened(url)
@@ -147,6 +151,7 @@ class _Directory:
         self._copies = copies
         self._wanted = wanted
         self._fs, self._root = open_file_system(url, webhdfs_urls)
+        self._is_delivered = posixpath.basename(self._root) == posixpath.basename(DELIVERED_JOB)
         self._logs: dict[str, bool] = {}
         self._others: set[str] = set()
         """Logs of other runs, which are not looked into again."""
@@ -210,7 +215,11 @@ class _Directory:
             files = {part: f"{path}/{part}" for part in self._copies.parts(log, names)}
             if self._wanted.is_shared:
                 self._skip_old(log, files, names)
-            is_ended = any(name.startswith("appstatus_") and not name.endswith(IN_PROGRESS) for name in names)
+            if self._is_delivered:
+                # EMR Serverless may write the status file when the job begins.
+                is_ended = any(END in self._fs.tail(file, _END_BYTES) for file in list(files.values())[-1:])
+            else:
+                is_ended = any(name.startswith("appstatus_") and not name.endswith(IN_PROGRESS) for name in names)
         else:
             is_ended = bool(self._fs.exists(path))
             files = {"": path if is_ended else path + IN_PROGRESS}
