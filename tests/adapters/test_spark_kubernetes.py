@@ -222,7 +222,7 @@ def test_driver_of_another_operator_is_followed_without_lineage(api: ApiServer) 
 
     assert outcome.error is None, outcome.printed[-3000:]
     assert not api.created
-    assert "Re-attached to a job that was submitted without lineage" in outcome.printed
+    assert "re-attached to one without lineage" in outcome.printed
 
 
 def test_secrets_of_the_object_are_known(api: ApiServer) -> None:

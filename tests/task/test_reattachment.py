@@ -167,13 +167,13 @@ def test_a_job_that_was_submitted_without_lineage_is_told(bench: Any, handle: st
     assert outcome.error is None
     assert outcome.told == []
     assert outcome.lineage is None
-    assert "Re-attached to a job that was submitted without lineage, or by another operator." in outcome.printed
+    assert "it submitted no job, or re-attached to one without lineage." in outcome.printed
 
 
 def test_a_re_attached_job_without_a_handle_fails_the_task_that_requires_lineage(bench: Any) -> None:
     outcome = standalone(bench, ["FINISHED"], store={"spark_job_id": DRIVER_ID}, lineage_required=True)
     assert (outcome.error or "").startswith("LineageRequiredError")
-    assert "Re-attached" in outcome.error
+    assert "re-attached to one without lineage" in outcome.error
 
 
 @pytest.mark.parametrize("handle", ["text", {"directory": 7}, [1], {"directory": "/", "application_run_id": "x"}])

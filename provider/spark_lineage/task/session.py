@@ -301,7 +301,7 @@ class LineageSession:
         if self._prepared is not None and not self._prepared.adapter.driver.is_submitted:
             self._reattach()
             if self._running is None:
-                text = "Re-attached to a job that was submitted without lineage, or by another operator."
+                text = "The task has no lineage: it submitted no job, or re-attached to one without lineage."
                 if self._task.settings.lineage_required:
                     raise LineageRequiredError(text)
                 self._guard.log.warning(text)
