@@ -378,6 +378,26 @@ def test_a_log_without_its_end_takes_back_no_gap_of_the_events(
     assert one.collector.state.is_torn is is_torn
 
 
+def test_log_below_the_id_of_a_job_is_read_to_its_last_event(task: Callable[..., Task], store: str) -> None:
+    one = task(f"{store}/*/sparklogs", known=None)
+    log = f"{store}/00job/sparklogs/eventlog_v2_00job"
+    told = f'"Spark Properties":{{"{RUN_ID}":"{one.launch.application_run_id}"}}'.encode()
+    lines = [LINES[0].replace(b'"Spark Properties":{}', told), *LINES[1:]]
+    end = b'{"Event":"SparkListenerApplicationEnd","Timestamp":1735689700000}\n'
+    one.poll()
+    assert one.collector.counts.sources == set()
+    one.driver.driver_id = "00job"
+    # It is there from the beginning.
+    put(f"{log}/appstatus_00job", b" \n")
+    put(f"{log}/events_0_00job", b"".join(lines))
+    one.bringing.finish(Deadline(1), is_missing=False)
+    assert one.collector.counts.set_aside == {CUT_OFF: 1}
+    one.collector.counts.set_aside.clear()
+    put(f"{log}/events_1_00job", end)
+    one.finish()
+    assert one.told == (True, {"event_log"}, {})
+
+
 def test_a_source_that_does_not_work_is_named_once_without_secrets(
     task: Callable[..., Task], store: str, caplog: pytest.LogCaptureFixture
 ) -> None:
