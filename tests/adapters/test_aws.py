@@ -264,6 +264,20 @@ def test_step_whose_command_is_in_a_text_is_lacking_beside_others(is_resumed: bo
     assert service.adapter.lacking == "no event log is read: the command of shell is in a text"
 
 
+def test_step_that_alone_logs_elsewhere_is_read_there_or_lacking() -> None:
+    directory = "spark.eventLog.dir="
+    steps = [
+        step("common", "spark-submit", "a.py"),
+        step("own", "spark-submit", "--conf", f"{directory}s3://own/logs/", "b.py"),
+        step("cluster", "spark-submit", "--conf", f"{directory}hdfs:///logs", "c.py"),
+        step("off", "spark-submit", "--conf", "spark.eventLog.enabled=false", "d.py"),
+    ]
+    service = steps_of()
+    service.submit({"JobFlowId": "j-1", "Steps": steps})
+    assert service.adapter.log_places == ("s3://own/logs",)
+    assert service.adapter.lacking == "no event log is read: cluster, off logs where no worker reads"
+
+
 @pytest.fixture
 def glue() -> Service:
     return Service.of(GlueAdapter, job_name="orders: daily", script_args={})

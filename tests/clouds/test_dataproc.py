@@ -246,7 +246,11 @@ def test_driver_that_is_refused_fails_the_task_as_without_lineage(
 
 
 def test_jobs_that_log_to_one_place_at_once_are_told_apart(
-    run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Outcome],
+    real_spark: RealSpark,
+    folder: Path,
+    service: DataprocServer,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from dataproc_server import connect
 

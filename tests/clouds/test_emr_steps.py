@@ -24,10 +24,10 @@ def run(aws: Any) -> Callable[..., Outcome]:
         Name="shop", ReleaseLabel="emr-7.9.0", Instances=instances, JobFlowRole="r", ServiceRole="r"
     )["JobFlowId"]
 
-    def run(steps: dict[str, str], *flag: str, is_text: bool = False, **arguments: Any) -> Outcome:
+    def run(named: dict[str, str], *flag: str, is_text: bool = False, **arguments: Any) -> Outcome:
         command = ("spark-submit", str(PROGRAM))
-        given = [step(name, *command, f"{aws.lake}/{name}", how, *flag) for name, how in steps.items()]
-        for name in steps:
+        given = [step(name, *command, f"{aws.lake}/{name}", how, *flag) for name, how in named.items()]
+        for name in named:
             body = b'{"id": 1, "amount": 20}'
             aws.client("s3").put_object(Bucket=aws.bucket, Key=f"lake/{name}/orders/part.json", Body=body)
         own = {"job_flow_id": cluster, "steps": repr(given) if is_text else given, "aws_conn_id": "shop_aws"}

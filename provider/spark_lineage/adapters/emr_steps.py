@@ -16,6 +16,9 @@ from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
 from spark_lineage.launch.launch import Part
 from spark_lineage.launch.line import no_event_log
 
+_ENABLED, _DIRECTORY = "spark.eventLog.enabled", "spark.eventLog.dir"
+# The file systems of a cluster that workers read.
+_STORES = ("s3://", "s3a://", "s3n://")
 _COMMANDS = frozenset({"spark-submit", "run-example"})
 
 
@@ -55,11 +58,18 @@ class EmrStepsAdapter(AwsAdapter):
 
     @property
     def lacking(self) -> str:
-        """The steps whose command of Spark is in a text."""
+        """The steps whose command of Spark is in a text, and those that alone log where no worker reads."""
         steps, known = self.request.get("Steps") or (), [step for step, _ in self._spark_steps()]
         hidden = (one for one in steps if one not in known and "spark-submit" in " ".join(map(str, _arguments(one))))
-        names = ", ".join(str(one.get("Name") or "step") for one in hidden)
-        return no_event_log(f"the command of {names} is in a text" if names else "")
+        common = self.arguments.conf
+        unread = (one for one, _ in self._spark_steps() if _is_unread({**common, **properties_in(_arguments(one))}))
+        is_known = _is_unread(common)
+        reasons = {
+            "the command of %s is in a text": hidden,
+            "%s logs where no worker reads": () if is_known else unread,
+        }
+        named = {why: ", ".join(str(one.get("Name") or "step") for one in found) for why, found in reasons.items()}
+        return no_event_log("; ".join(why % names for why, names in named.items() if names))
 
     def _spark_steps(self) -> Iterator[tuple[Mapping[str, Any], int]]:
         """Return the steps of a request that run Spark, and where their command is among their arguments."""
@@ -71,6 +81,8 @@ class EmrStepsAdapter(AwsAdapter):
 
     def _provide(self, params: Mapping[str, Any], **others: Any) -> Mapping[str, Any]:
         self.request = params
+        own = (properties_in(_arguments(step)).get(_DIRECTORY, "") for step, _ in self._spark_steps())
+        self.log_places = tuple(dict.fromkeys(one.rstrip("/") for one in own if one.startswith(_STORES)))
         if not list(self._spark_steps()):
             # Nothing of Spark, and nothing to look for.
             self.driver.is_submitted = True
@@ -123,6 +135,11 @@ class EmrStepsAdapter(AwsAdapter):
 def _arguments(step: Mapping[str, Any]) -> list[str]:
     given = (step.get("HadoopJarStep") or {}).get("Args")
     return list(given) if isinstance(given, list | tuple) else []
+
+
+def _is_unread(conf: Mapping[str, str]) -> bool:
+    is_off = conf.get(_ENABLED, "true").lower() != "true"
+    return is_off or not conf.get(_DIRECTORY, _STORES[0]).startswith(_STORES)
 
 
 def _unique(name: str, parts: list[Part]) -> str:
