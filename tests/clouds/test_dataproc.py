@@ -243,26 +243,3 @@ def test_driver_that_is_refused_fails_the_task_as_without_lineage(
     assert "Permission denied" in outcome.error
     assert outcome.error == off.error
     assert state(outcome) == "FAIL"
-
-
-def test_jobs_that_log_to_one_place_at_once_are_told_apart(
-    run: Callable[..., Outcome],
-    real_spark: RealSpark,
-    folder: Path,
-    service: DataprocServer,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from dataproc_server import connect
-
-    monkeypatch.setenv("DATAPROC_SERVER", real_spark.bench.env["DATAPROC_SERVER"])
-    connect()
-    left = left_child(
-        lambda **given: run("job", "late", asynchronous=True, **given), real_spark, folder, monkeypatch, child="job"
-    )
-    (folder / "more").mkdir()
-    (folder / "more" / "orders").symlink_to(folder / "orders")
-    program = {"main_python_file_uri": str(PROGRAM), "args": [str(folder / "more"), "succeed"]}
-    second = run("job", "", job={"placement": {"cluster_name": "c"}, "pyspark_job": program}, task={"try_number": 2})
-    assert second.names("outputs") == [str(folder / "more" / "doubled")], second.printed
-    wait_for_child(left)
-    assert_child(left, folder, "COMPLETE")

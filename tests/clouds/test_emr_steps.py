@@ -106,25 +106,3 @@ def test_steps_of_two_tasks_of_one_cluster_are_told_apart(run: Callable[..., Out
     aws.wait_for_children(left)
     end = aws.sent("first@shop.load")[-1]
     assert [one["name"] for one in (*end["inputs"], *end["outputs"])] == ["lake/first/orders", "lake/first/doubled"]
-
-
-def test_steps_of_every_kind_are_read_or_named(run: Callable[..., Outcome], aws: Any) -> None:
-    aws.client("s3").put_object(Bucket=aws.bucket, Key="own/")
-    aws.bench.env["AIRFLOW_CONN_AWS_DEFAULT"] = aws.bench.env["AIRFLOW_CONN_SHOP_AWS"]
-    log = ("--conf", "spark.eventLog.enabled=true", "--conf", f"spark.eventLog.dir=s3a://{aws.bucket}/own")
-    for name in ("common", "own"):
-        aws.client("s3").put_object(
-            Bucket=aws.bucket, Key=f"lake/{name}/orders/part.json", Body=b'{"id": 1, "amount": 2}'
-        )
-    steps = [
-        step("common", "spark-submit", str(PROGRAM), f"{aws.lake}/common", "succeed"),
-        step("own", "spark-submit", *log, str(PROGRAM), f"{aws.lake}/own", "succeed"),
-        step("shell", "bash", "-c", f"spark-submit {PROGRAM} {aws.lake}/hidden succeed"),
-        step("copy", "s3-dist-cp", "--src=s3://a", "--dest=s3://b"),
-    ]
-    outcome = run({}, steps=repr(steps), wait_for_completion=True)
-    assert outcome.error is None, outcome.printed
-    assert outcome.names("outputs") == ["lake/common/doubled", "lake/own/doubled"], outcome.printed
-    assert outcome.lineage is not None
-    (counted,) = outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
-    assert counted == "no event log is read: the command of shell is in a text"
