@@ -37,6 +37,8 @@ Taken = Mapping[str, float]
 """Clock → seconds: ``wall``, ``cpu``, and others that a benchmark has."""
 Round = Mapping[str, Taken]
 """Name of a run → what it took."""
+uncharged: list[float] = []
+"""CPU seconds of descendants that have ended, and that the operating system charged to no parent."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _cpu() -> float:
 
 def _others() -> float:
     """Return the CPU seconds of the machine since its start, less those of this process and its descendants."""
-    machine, own = psutil.cpu_times(), _cpu()
+    machine, own = psutil.cpu_times(), _cpu() + sum(uncharged)
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
             own += sum(process.cpu_times()[:4])
