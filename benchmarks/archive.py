@@ -17,12 +17,15 @@ measurement, and their time is that from the start of Python to the end of the J
 - ``…_mb``: the most memory that a part of the job had at any moment, in MiB; no ratio. On ``local-cluster``, where
   executors are processes of their own, of 1 GB each
 - ``shuffle_bytes``: bytes that executors gave each other, for each event of the archive; no ratio
+- ``event_…``, with ``--large``: the same of one event, by the time beyond that of the few; ``# event_…_us`` has its
+  microseconds. The archive has 10,000,000 events (34 GB), and each run is done once, those of cores with a tenth
 - ``skew_…``, with ``--skew``: both for one application of 1,000,000 events beside 100,000 small ones, all in
   gzip, which no reader can split, so that one task has the million
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import ctypes
 import os
@@ -34,20 +37,20 @@ import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
 
 import psutil
-from pairs import Taken, by_turns, parser, timed
+from pairs import Round, Taken, by_turns, parser, timed, uncharged
 
 HERE = Path(__file__).resolve().parent
 GENERATE, BARE_READ = HERE / "generate.py", HERE / "programs" / "bare_read.py"
 ARCHIVE = [sys.executable, "-m", "spark_lineage.cli", "archive", "merge"]
 FEW = 5000
+LARGE = 10_000_000
 EXECUTORS = "local-cluster[1,2,1024]"
-SAMPLE_SECONDS = 0.25
 MEBIBYTE = 1024 * 1024
 PR_SET_CHILD_SUBREAPER = 36
 TAIL_LINES = 40
@@ -106,6 +109,7 @@ class Laboratory:
             try:
                 with Workers() as workers:
                     taken = timed(_run_to_its_end, run)
+                uncharged.append(workers.seconds)
                 taken = {**taken, "cpu": taken["cpu"] + workers.seconds}
             except subprocess.CalledProcessError as error:
                 tail = "\n".join(log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
@@ -139,6 +143,8 @@ def laboratory(directory: Path | None) -> Iterator[Laboratory]:
 class Sampler:
     """Calls ``sample`` again and again, in a thread of its own."""
 
+    seconds_between = 0.25
+
     def __init__(self) -> None:
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -156,7 +162,7 @@ class Sampler:
         raise NotImplementedError
 
     def _run(self) -> None:
-        while not self._is_over.wait(SAMPLE_SECONDS):
+        while not self._is_over.wait(self.seconds_between):
             self.sample()
 
 
@@ -187,6 +193,9 @@ class Peaks(Sampler):
     Of a page that several processes share each counts its part, as the workers of PySpark are forks.
     """
 
+    # The kernel looks at each page of a JVM.
+    seconds_between = 1.0
+
     def __init__(self) -> None:
         super().__init__()
         self.peaks: dict[str, float] = defaultdict(float)
@@ -199,11 +208,18 @@ class Peaks(Sampler):
         for part, size in now.items():
             self.peaks[part] = max(self.peaks[part], size)
 
+    def show(self, prefix: str) -> None:
+        """Print them, in MiB."""
+        for part, size in sorted(self.peaks.items()):
+            print(f"{prefix}{part}_mb {size:.0f}")
+
     def _add(self, process: psutil.Process, role: str, now: dict[str, float]) -> None:
         with contextlib.suppress(psutil.Error, OSError):
             command = " ".join(process.cmdline())
             if "CoarseGrainedExecutorBackend" in command:
                 role = "executor"
+            elif "pyspark.daemon" in command and role == "driver":
+                role = "worker"
             language = "jvm" if "org.apache.spark" in command else "python"
             memory = process.memory_full_info()
             # Only Linux tells the share.
@@ -218,13 +234,13 @@ def merge_twice(place: Laboratory) -> Taken:
     return {**first, "again": place.merge("all", "local[2]", is_again=True)["wall"]}
 
 
-def merge_on_one_core(place: Laboratory) -> Taken:
-    """Merge everything with one core of the machine."""
+def merge_on_one_core(place: Laboratory, name: str) -> Taken:
+    """Merge an archive with one core of the machine."""
     cores = os.sched_getaffinity(0)
     # What is started meanwhile inherits it.
     os.sched_setaffinity(0, {min(cores)})
     try:
-        return place.merge("all", "local[1]")
+        return place.merge(name, "local[1]")
     finally:
         os.sched_setaffinity(0, cores)
 
@@ -251,19 +267,59 @@ def show_memory(place: Laboratory, name: str, prefix: str) -> None:
             "spark.eventLog.compress=false",
             f"spark.eventLog.dir={logs.as_uri()}",
         )
-    for part, size in sorted(peaks.peaks.items()):
-        print(f"{prefix}{part}_mb {size:.0f}")
+    peaks.show(prefix)
     print(f"{prefix}shuffle_bytes {shuffled(logs) / place.archives[name]['lines']:.0f}")
     print(f"# {name} on {EXECUTORS}: {taken['wall']:.1f} s", flush=True)
+
+
+def show_large(place: Laboratory, asked: argparse.Namespace) -> None:
+    """Print the figures of an archive in which start-up hardly counts, and those of one event."""
+    peaks = {name: Peaks() for name in ("tenth", "all")}
+
+    def merge(name: str) -> Taken:
+        with peaks[name]:
+            return place.merge(name, "local[2]")
+
+    runs: dict[str, Callable[[], Taken]] = {
+        "all": partial(merge, "all"),
+        "all_json_loads": partial(place.read, "json_loads", "all", "local[2]"),
+        "tenth": partial(merge, "tenth"),
+        "tenth_one_core": partial(place.merge, "tenth", "local[1]"),
+        "tenth_alone": partial(merge_on_one_core, place, "tenth"),
+        "few": partial(place.merge, "few", "local[2]"),
+        "few_json_loads": partial(place.read, "json_loads", "few", "local[2]"),
+        "few_one_core": partial(place.merge, "few", "local[1]"),
+        "few_alone": partial(merge_on_one_core, place, "few"),
+    }
+    found = by_turns(runs, asked, is_warm=True)
+
+    def of_event(one: Round, name: str) -> Taken:
+        archive, _, kind = name.partition("_")
+        few = "_".join(filter(None, ("few", kind)))
+        count = place.archives[archive]["lines"] - place.archives["few"]["lines"]
+        return {clock: (one[name][clock] - one[few][clock]) / count * 1e6 for clock in one[name]}
+
+    rounds = [{**one, **{f"event_of_{name}_us": of_event(one, name) for name in [*runs][:5]}} for one in found.rounds]
+    found = replace(found, rounds=rounds)
+    found.compare("archive_vs_json_loads", "all", "all_json_loads")
+    found.compare("event_vs_json_loads", "event_of_all_us", "event_of_all_json_loads_us")
+    found.compare("event_cores", "event_of_tenth_one_core_us", "event_of_tenth_us")
+    found.compare("event_cores_alone", "event_of_tenth_alone_us", "event_of_tenth_us")
+    found.show_numbers()
+    for name, most in peaks.items():
+        most.show(f"{name}_")
 
 
 def main() -> None:
     """Print the figures."""
     asking = parser(__doc__, rounds=6)
-    asking.add_argument("--events", type=int, default=1_000_000, help="default: %(default)s")
+    asking.add_argument("--events", type=int, help=f"default: 1000000; {LARGE} with --large")
     asking.add_argument("--directory", type=Path, help="for archives and logs, to keep them; default: one that goes")
     asking.add_argument("--skew", action="store_true", help="measure only what one large application does to memory")
+    asking.add_argument("--large", action="store_true", help="measure what one event of a large archive costs, once")
     asked = asking.parse_args()
+    asked.events = asked.events or (LARGE if asked.large else 1_000_000)
+    asked.rounds = 1 if asked.large else asked.rounds
     with laboratory(asked.directory) as place:
         if asked.skew:
             # Some 21 events in a small application.
@@ -276,12 +332,15 @@ def main() -> None:
         place.generate("tenth", "--events", str(asked.events // 10), "--zstd", "0")
         place.generate("all", "--events", str(asked.events), "--zstd", "0")
         place.merge("few", "local[2]")
+        if asked.large:
+            show_large(place, asked)
+            return
         runs = {
             "ours": partial(merge_twice, place),
             "json_loads": partial(place.read, "json_loads", "all", "local[2]"),
             "jvm_json": partial(place.read, "jvm_json", "all", "local[2]"),
             "one_core": partial(place.merge, "all", "local[1]"),
-            "alone": partial(merge_on_one_core, place),
+            "alone": partial(merge_on_one_core, place, "all"),
             "few": partial(place.merge, "few", "local[2]"),
         }
         found = by_turns(runs, asked, is_warm=True)
