@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_lineage.merge.lineage import UnreadPart
+from spark_lineage.merge.lineage import Transformation, UnreadPart
+from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 
 DATABASES = "file:/w/metastore_db"
@@ -33,7 +34,9 @@ def test_files_in_a_directory_of_the_same_name_stay(program: Any) -> None:
     assert lineage.unread == ()
 
 
-def test_column_of_tables_of_one_name_in_two_databases_is_counted_and_no_edge(program: Any, make_dataset: Any) -> None:
+def _mixed(make_dataset: Any) -> tuple[list[Any], list[Any]]:
+    """Inputs and outputs of a run that reads tables of one name; the listener mixes the columns that both have."""
+
     def table(database: str, *columns: str) -> dict[str, Any]:
         return {
             "namespace": f"postgres://{database}:5432",
@@ -45,18 +48,35 @@ def test_column_of_tables_of_one_name_in_two_databases_is_counted_and_no_edge(pr
         return {"namespace": f"postgres://{database}:5432", "name": "shop.orders", "field": column}
 
     out = make_dataset("/out", rows=1, edges={"id": ("/in", "id")})
-    # The listener takes a column that both have for that of either.
     out["facets"]["columnLineage"]["fields"] |= {
         "amount": {"inputFields": [source("one", "amount"), source("two", "amount")]},
         "tax": {"inputFields": [source("two", "tax")]},
     }
-    program.run([table("one", "amount"), table("two", "amount", "tax"), "/in"], [out])
+    return [table("one", "amount"), table("two", "amount", "tax"), "/in"], [out]
+
+
+def test_column_of_tables_of_one_name_in_two_databases_is_counted_and_no_edge(program: Any, make_dataset: Any) -> None:
+    program.run(*_mixed(make_dataset))
     lineage = program.lineage()
     (output,) = lineage.outputs
     assert output.column_lineage is not None
     assert [column for column, _ in output.column_lineage.fields] == ["id", "tax"]
     assert len(lineage.inputs) == 3
     assert lineage.unread == (UnreadPart("shop.orders: its database", 1),)
+
+
+def test_column_of_tables_of_one_name_that_the_plan_tells_apart_is_not_counted(program: Any, make_dataset: Any) -> None:
+    inputs, outputs = _mixed(make_dataset)
+    orders = DatasetName("postgres://one:5432", "shop.orders")
+    edges = frozenset({("amount", orders, "amount", Transformation("DIRECT", "IDENTITY"))})
+    written = Observed(DatasetName("file", "/out"), edges=edges)
+    program.log(program.run(inputs, outputs), has_jobs=True, outputs=(written,), is_whole=True)
+    lineage = program.lineage()
+    (output,) = lineage.outputs
+    assert output.column_lineage is not None
+    sources = {column: [(one.dataset, one.field) for one in inputs] for column, inputs in output.column_lineage.fields}
+    assert sources["amount"] == [(orders, "amount")]
+    assert lineage.unread == ()
 
 
 def test_tables_of_one_name_in_two_databases_without_a_column_of_both_keep_their_edges(
