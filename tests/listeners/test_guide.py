@@ -27,6 +27,26 @@ GUIDE = Path(__file__).parents[2] / "docs" / "listeners.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 log = logging.getLogger("task")
+# The constructor needs more than the context, so a function makes it.
+DROPS = """
+from spark_lineage.listeners.listener import CatalogModificationEvent, Event, ListenerContext, TaskListener
+
+
+class DropListener(TaskListener):
+    def __init__(self, context: ListenerContext, database: str) -> None:
+        super().__init__(context)
+        self.database = database
+
+    def on_event(self, event: Event) -> None:
+        if not isinstance(event, CatalogModificationEvent) or event.is_ignored:
+            return
+        if (event.change, event.object_type, event.database) == ("DROP", "TABLE", self.database):
+            self.context.logger.warning("%s has dropped %s", event.task.task_id, event.name)
+
+
+def drop_listener(context: ListenerContext) -> DropListener:
+    return DropListener(context, database=context.options.get("drop_listener_database", "gold"))
+"""
 
 
 def block(defined: str) -> str:
@@ -40,7 +60,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "chat.py").write_text(block("ChatListener"))
-    (package / "drops.py").write_text(block("DropListener"))
+    (package / "drops.py").write_text(DROPS)
     monkeypatch.syspath_prepend(tmp_path)
     return package.name
 
