@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from laboratory import Bench, Laboratory
 from real_spark import environment
 from service_jobs import (
     PROGRAM,
@@ -63,7 +68,6 @@ def service(server: tuple[DataprocServer, str]) -> DataprocServer:
 def run(real_spark: RealSpark, folder: Path, server: tuple[DataprocServer, str]) -> Callable[..., Outcome]:
     """Run the program as a job or a batch that ends in one of its ways."""
     bench = real_spark.bench
-    bench.program, bench.application = "dataproc_server", {}
     # As of every connection, its extra may have settings.
     extra = {"is_anonymous": True, "project": "shop", "event_log_dir": str(folder / "logs")}
     connection = {"conn_type": "google_cloud_platform", "extra": extra}
@@ -72,8 +76,18 @@ def run(real_spark: RealSpark, folder: Path, server: tuple[DataprocServer, str])
         "AIRFLOW_CONN_GCP": json.dumps(connection),
     }
 
-    def run(kind: str, how: str, *flag: str, properties: dict[str, str] | None = None, **arguments: Any) -> Outcome:
-        program = {"main_python_file_uri": str(PROGRAM), "args": [str(folder), how, *flag]}
+    def run(
+        kind: str,
+        how: str,
+        *flag: str,
+        properties: dict[str, str] | None = None,
+        spark: RealSpark = real_spark,
+        lake: Path = folder,
+        **arguments: Any,
+    ) -> Outcome:
+        bench = spark.bench
+        bench.program, bench.application = "dataproc_server", {}
+        program = {"main_python_file_uri": str(PROGRAM), "args": [str(lake), how, *flag]}
         submitted: dict[str, Any] = {
             "job": {"placement": {"cluster_name": "c"}, "pyspark_job": {**program, "properties": properties or {}}},
             "batch": {"pyspark_batch": program, "runtime_config": {"properties": properties or {}}},
@@ -83,7 +97,7 @@ def run(real_spark: RealSpark, folder: Path, server: tuple[DataprocServer, str])
         else:
             bench.operator = f"lineage_dataproc:{KINDS[kind]}"
         given = {"gcp_conn_id": "gcp", "region": "local", "project_id": "shop", kind: submitted[kind]}
-        return real_spark.execute(**{**given, **arguments})
+        return spark.execute(**{**given, **arguments})
 
     return run
 
@@ -106,6 +120,29 @@ def test_policy_gives_it_to_the_stock_operator(
 ) -> None:
     real_spark.bench.is_by_policy = True
     assert_complete(run(kind, "succeed"), folder)
+
+
+@pytest.mark.parametrize("kinds", [("job", "job"), ("job", "batch")])
+def test_two_tasks_at_once_in_one_log_directory_have_their_own_lineage(
+    kinds: tuple[str, str],
+    run: Callable[..., Outcome],
+    real_spark: RealSpark,
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    beside = Laboratory(tmp_path_factory.mktemp("beside"))
+    second = replace(real_spark, bench=Bench(beside, tmp_path_factory.mktemp("bench"), env=real_spark.bench.env))
+    shutil.copytree(folder / "orders", folder / "other" / "orders")
+    begun = [str(folder / "begun"), str(folder / "other" / "begun")]
+    with closing(beside), ThreadPoolExecutor(2) as pool:
+        tasks = [
+            pool.submit(run, kinds[0], "together", *begun),
+            pool.submit(run, kinds[1], "together", *reversed(begun), spark=second, lake=folder / "other"),
+        ]
+        outcomes = [each.result() for each in tasks]
+    assert_complete(outcomes[0], folder)
+    assert_complete(outcomes[1], folder / "other")
+    assert len(list((folder / "logs").iterdir())) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)

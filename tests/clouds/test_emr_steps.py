@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,44 @@ def test_steps_that_are_waited_for_are_the_task(deferrable, run: Callable[..., O
     assert state(outcome) == "COMPLETE", outcome.printed
     assert outcome.names("inputs") == ["lake/first/orders", "lake/second/orders"]
     assert outcome.names("outputs") == ["lake/first/doubled", "lake/second/doubled"]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_mixed_steps_are_read_where_each_logs_and_one_in_a_text_is_counted(
+    waits, run: Callable[..., Outcome], aws: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aws.client("s3").put_object(Bucket=aws.bucket, Key="own/")
+    aws.bench.env["AIRFLOW_CONN_AWS_DEFAULT"] = aws.bench.env["AIRFLOW_CONN_SHOP_AWS"]
+    monkeypatch.setenv("AIRFLOW_CONN_AWS_DEFAULT", aws.bench.env["AIRFLOW_CONN_SHOP_AWS"])
+    own = ("--conf", "spark.eventLog.enabled=true", "--conf", f"spark.eventLog.dir=s3a://{aws.bucket}/own")
+
+    def submit(name: str, *options: str) -> list[str]:
+        return ["spark-submit", *options, str(PROGRAM), f"{aws.lake}/{name}", "succeed"]
+
+    text, names = ["bash", "-c", shlex.join(submit("hidden"))], ("own", "plain")
+    steps = [
+        step("hidden", *text),
+        step("copy", "touch", str(tmp_path / "copied")),
+        step("plain", *submit("plain")),
+        step("own", *submit("own", *own)),
+    ]
+    outcome = run(dict.fromkeys(("hidden", *names), "succeed"), steps=steps, wait_for_completion=waits)
+    assert outcome.error is None, outcome.printed
+    if not waits:
+        aws.wait_for_children()
+    task = aws.sent("shop.load")[-1]
+    ends = [task] if waits else [aws.sent(f"{name}@shop.load")[-1] for name in names]
+    assert {one["eventType"] for one in (task, *ends)} == {"COMPLETE"}
+    for kind, dataset in (("inputs", "orders"), ("outputs", "doubled")):
+        assert [one["name"] for end in ends for one in end[kind]] == [f"lake/{name}/{dataset}" for name in names]
+    counted = task["run"]["facets"]["sparkLineage_collection"]["setAside"]
+    assert counted == {"no event log is read: the command of hidden is in a text": 1}
+    # The two others have run as they were given.
+    assert (tmp_path / "copied").exists()
+    written = aws.client("s3").list_objects_v2(Bucket=aws.bucket, Prefix="lake/hidden/doubled/_SUCCESS")
+    assert written["KeyCount"] == 1
+    made = aws.client("emr").list_steps(ClusterId=dict(outcome.pushed)["job_flow_id"])["Steps"]
+    assert {one["Name"]: one["Config"]["Args"] for one in made}["hidden"] == text
 
 
 def test_step_that_fails_fails_the_task_that_waits(run: Callable[..., Outcome]) -> None:

@@ -36,7 +36,7 @@ path = pathlib.Path(sys.argv[1])
 RUNNERS = {
     "aws": """
 import aws_services
-aws_services.Runner(path, "", [], 1).run("job", ["a.py"], lambda: False)
+aws_services.Runner(path, "", [], 1).run("job", ["spark-submit", "a.py"], lambda: False)
 """,
     "others": """
 from submitted_program import SubmittedProgram

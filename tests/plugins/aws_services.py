@@ -86,9 +86,13 @@ class Runner:
     glue_seconds: float
 
     def run(
-        self, name: str, words: Sequence[str], is_over: Callable[[], bool], properties: Mapping[str, str] | None = None
+        self,
+        name: str,
+        command: Sequence[str],
+        is_over: Callable[[], bool],
+        properties: Mapping[str, str] | None = None,
     ) -> tuple[bool, str]:
-        """Run ``spark-submit`` until it ends, or is over for its service; return whether it succeeded, and its error.
+        """Run a command until it ends, or is over for its service; return whether it succeeded, and its error.
 
         :param properties: beside those of the service
         """
@@ -111,11 +115,11 @@ class Runner:
             "spark.master": "local[2]",
             **(properties or {}),
         }
-        (home / "defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in own.items()))
-        (home / "submitted.json").write_text(json.dumps(list(words)))
-        command = ["spark-submit", "--properties-file", str(home / "defaults.conf"), *words]
+        (home / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in own.items()))
+        (home / "submitted.json").write_text(json.dumps(list(command[1:])))
+        env = {**os.environ, "SPARK_CONF_DIR": str(home)}
         with (home / "output.txt").open("wb") as stream:
-            driver = Driver(command, cwd=home, stdout=stream, stderr=stream)
+            driver = Driver(command, cwd=home, env=env, stdout=stream, stderr=stream)
         while driver.poll() is None:
             if is_over():
                 driver.kill()
@@ -133,11 +137,12 @@ def _run_job(job: Any, driver: Mapping[str, Any], success: str, s3: Any, runner:
     """Run a job of EMR Serverless, or EMR on EKS."""
     configurations = (job.configuration_overrides or {}).get("applicationConfiguration") or []
     defaults = [one["properties"] for one in configurations if one["classification"] == "spark-defaults"]
-    words = [*_options(defaults[0] if defaults else {}), *shlex.split(driver.get("sparkSubmitParameters") or "")]
-    words += [driver["entryPoint"], *(driver.get("entryPointArguments") or ())]
+    command = ["spark-submit", *_options(defaults[0] if defaults else {})]
+    command += shlex.split(driver.get("sparkSubmitParameters") or "")
+    command += [driver["entryPoint"], *(driver.get("entryPointArguments") or ())]
     job.state = "RUNNING"
     with _delivering(job, runner, s3) as own:
-        is_done, error = runner.run(job.id, words, lambda: job.state != "RUNNING", own)
+        is_done, error = runner.run(job.id, command, lambda: job.state != "RUNNING", own)
     if job.state == "RUNNING":
         job.state_details = "" if is_done else f"Job execution failed. ExitCode: 1. Last few exceptions: {error}"
         job.state = success if is_done else "FAILED"
@@ -195,10 +200,7 @@ def _run_steps(cluster: Any, runner: Runner) -> None:
         step.has_begun, step.state = True, "CANCELLED" if is_cancelled else "RUNNING"
         if is_cancelled:
             continue
-        position = step.args.index("spark-submit") if "spark-submit" in step.args else None
-        words = step.args[position + 1 :] if position is not None else []
-        # The master is that of the cluster.
-        is_done = position is None or runner.run(step.id, words, lambda: False, own)[0]
+        is_done, _ = runner.run(step.id, step.args, lambda: False, own)
         step.state = "COMPLETED" if is_done else "FAILED"
         is_cancelled = not is_done and step.action_on_failure == "CANCEL_AND_WAIT"
 
@@ -214,8 +216,8 @@ def _run_glue(run: Any, script: str, s3: Any, runner: Runner) -> None:
     own |= {"spark.eventLog.rolling.enabled": "false", "spark.eventLog.compress": "false"}
     if arguments.get("--enable-spark-ui-legacy-path") != "true":
         place = ""
-    words = [word for pair in conf for word in ("--conf", pair)]
-    words += [script, *(arguments.get(f"--{name}", "") for name in ("lake", "how", "flag"))]
+    command = ["spark-submit", *(word for pair in conf for word in ("--conf", pair))]
+    command += [script, *(arguments.get(f"--{name}", "") for name in ("lake", "how", "flag"))]
     run.status = "RUNNING"
     is_copying = threading.Event()
 
@@ -233,7 +235,7 @@ def _run_glue(run: Any, script: str, s3: Any, runner: Runner) -> None:
     copying = threading.Thread(target=copy, daemon=True)
     copying.start()
     stopped = runner.folder / "stopped" / run.job_run_id
-    is_done, error = runner.run(run.job_run_id, words, stopped.exists, own)
+    is_done, error = runner.run(run.job_run_id, command, stopped.exists, own)
     if run.status == "RUNNING":
         run.error_message = "" if is_done else error
         run.status = "STOPPED" if stopped.exists() else "SUCCEEDED" if is_done else "FAILED"

@@ -22,6 +22,7 @@ from spark_lineage.launch.bounded_run import (
 )
 from spark_lineage.launch.directory import LAUNCH_FILE, root_of
 from spark_lineage.launch.launch import Launch, storable_transitions, store_launch
+from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Log, error_text, log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
 from spark_lineage.merge.lineage import TaskLineage
@@ -226,7 +227,11 @@ class Running:
         """
         events, directory = self.prepared.events, Path(self.launch.directory)
         declared = self.prepared.declared or TaskLineage("COMPLETE")
-        events.end(structs.replace(declared, state="COMPLETE"), None, None, directory)
+        counts = None
+        with self.guard("The event does not count what has no log", can_fail=False):
+            if why := self.prepared.adapter.lacking:
+                counts = LineCounts(set_aside={why: 1})
+        events.end(structs.replace(declared, state="COMPLETE"), counts, None, directory)
         self.keep(child=self.prepared.adapter.child, parts=self.prepared.adapter.parts)
         with self.guard("The job that goes on has no START", can_fail=False):
             names = events.begin_children(self.launch)

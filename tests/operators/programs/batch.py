@@ -14,6 +14,11 @@ if how == "late":
     if flag:
         Path(*flag).touch()
     time.sleep(15)
+if how == "together":
+    own, other = map(Path, flag)
+    own.touch()
+    while not other.exists():
+        time.sleep(0.1)
 orders = spark.read.json(f"{folder}/orders")
 orders.selectExpr("id", "amount * 2 AS doubled").write.mode("overwrite").parquet(f"{folder}/doubled")
 if how == "fail":
