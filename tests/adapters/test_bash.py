@@ -62,9 +62,18 @@ def test_log_that_one_program_turns_off_is_on_for_the_other(bench: Any, order: t
     assert options(outcome.command)["spark.eventLog.dir"]
 
 
-def test_log_that_one_program_has_is_where_the_other_logs(bench: Any) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        "spark-submit {log} one.py; spark-submit two.py",
+        "spark-submit {log} one.py;spark-submit two.py",
+        "submit=spark-submit; $submit {log} one.py; $submit two.py",
+    ],
+)
+def test_log_that_one_program_has_is_where_the_other_logs(bench: Any, command: str) -> None:
+    """Without a directory, Spark fails the other: its default directory is missing on most hosts."""
     log = f"--conf spark.eventLog.enabled=true --conf spark.eventLog.dir={bench.root}"
-    given = options(bench.run(bash_command=f"spark-submit {log} one.py; spark-submit two.py").command)
+    given = options(bench.run(bash_command=command.format(log=log)).command)
     assert (given["spark.eventLog.enabled"], given["spark.eventLog.dir"]) == ("true", str(bench.root))
 
 

@@ -28,7 +28,7 @@ from spark_lineage.secrets.redaction import redact_name, remember_values
 OPTIONS = "SPARK_SUBMIT_OPTS"
 _CONF = re.compile(r"""(?:--conf|-c)[ =]+["']?(?P<key>spark\.[\w.]+)=(?P<value>[^\s"']*)""")
 _FLAGS = ("--conf", "-c")
-_PROGRAM = re.compile(r"""(?:^|(?<=[\s/"'(`]))(?:spark[23]?-(?:submit|sql|shell)|pyspark)(?=[\s"'])""")
+_PROGRAM = re.compile(r"""(?:^|(?<=[\s/"'(`;&|]))(?:spark[23]?-(?:submit|sql|shell)|pyspark)(?=[\s"'])""")
 _FILE = re.compile(r"""--properties-file[ =]+["']?(?P<path>[^\s"']+)""")
 _LOG, _ENABLED, _DIRECTORY = "spark.eventLog.", "spark.eventLog.enabled", "spark.eventLog.dir"
 _USERS_FILES = BoundedPlace("the files of the command", ANSWER_SECONDS)
@@ -99,12 +99,11 @@ class BashAdapter(OperatorAdapter):
             is_in_program(mode, "", texts) for mode in _CLUSTER
         ):
             raise NotImplementedError("the command submits to a cluster; use LineageSparkSubmitOperator for that")
-        # Programs without settings of the log have those of the others.
-        log = [one for one in self.arguments.conf.items() if one[0].startswith(_LOG)]
-        programs = [(program, _properties(program)) for program in self._programs]
-        shared = {key: value for key, value in log if any(key not in own for _, own in programs)}
+        # Programs without settings of the log have those of the others, also where the text hides a program.
+        log = self.arguments.conf.items()
+        shared = {key: value for key, value in log if key.startswith(_LOG) and (key, value) != (_ENABLED, "false")}
         added = {**shared, **self.added(prepared)}
-        effective = [{**self._of_file(program), **own} for program, own in programs]
+        effective = [{**self._of_file(program), **_properties(program)} for program in self._programs]
         self._follow_logs(effective, is_on=_ENABLED in added)
         # The last one of a name counts: that of the user.
         options = [*(_option(key, value) for key, value in added.items()), self._env.get(OPTIONS, "")]
