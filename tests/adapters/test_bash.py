@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 
 from spark_lineage.adapters.bash import _option
+from spark_lineage.adapters.processes import processes_of
 from spark_lineage.operators.lineage_bash import LineageBashOperator
 from spark_lineage.policy import task_policy, with_lineage
 
@@ -94,6 +96,17 @@ def test_log_that_has_no_directory_is_not_turned_on(bench: Any, place: str) -> N
 def test_value_that_the_shell_puts_together_is_read(bench: Any) -> None:
     command = f"spark-submit --conf spark.eventLog.enabled=true --conf 'spark.eventLog.dir='{bench.root} one.py"
     assert f"collected in {bench.root}" in bench.run(bash_command=command).printed
+
+
+@pytest.mark.parametrize(("number", "why"), [(signal.SIGUSR1, "on_kill"), (signal.SIGUSR2, "AirflowTaskTimeout")])
+def test_killed_command_gets_the_signal_of_the_stock_operator(bench: Any, number: int, why: str) -> None:
+    outcome = bench.run(bash_command="spark-submit one.py", log=["runs"], signal_parent=number)
+
+    status = outcome.lineage["run_facets"]["sparkLineage_status"]
+    assert (status["state"], status["error"]) == ("ABORT", f"killed by Airflow ({why})")
+    assert outcome.printed.count("Sending SIGTERM signal to process group") == 1
+    assert "RecursionError" not in f"{outcome.error} {outcome.printed}"
+    assert processes_of(options(outcome.command)["spark.openlineage.applicationRunId"]) == []
 
 
 def test_code_that_skips_the_task_skips_it_and_is_no_failure(bench: Any) -> None:

@@ -158,9 +158,9 @@ class BashAdapter(OperatorAdapter):
             self.driver.process_id = process.pid
             if self.observer is not None:
                 self.observer.started(process.pid)
-        if process is not None and self.is_killed():
-            # on_kill came before there was a process.
-            self.hook.send_sigterm()
+            if self.is_killed():
+                # on_kill came before there was a process. The hook logs the signal, by this method.
+                self.hook.send_sigterm()
         if line == "%s":
             values = (self.observe(str(values[0])),)
         self._log_line(line, *values, **keywords)
