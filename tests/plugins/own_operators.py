@@ -56,6 +56,7 @@ class Twice(SparkSubmitOperator):
         super().execute(context)
         script = Path(str(shutil.which("spark-submit"))).with_name("driver.json")
         script.write_text(script.read_text().replace("a_414", "d_414"))
+        self._hook._conf["spark.users.second"] = "yes"
         super().execute(context)
 
 

@@ -220,6 +220,9 @@ def test_jobs_that_a_subclass_submits_are_one(bench: Bench) -> None:
     assert outcome.error is None, outcome.printed
     assert sorted(outcome.names("outputs")) == ["/data/lab/out/a_parquet", "/data/lab/out/d_rdd"]
     assert outcome.printed.count("Delivery:") == 1
+    first, second = outcome.told
+    assert first["conf"]["spark.openlineage.applicationRunId"] not in " ".join(second["argv"]), "of a removed directory"
+    assert second["conf"].keys() - first["conf"].keys() == {"spark.users.second"}
 
 
 def test_a_kill_reaches_the_method_of_the_user(bench: Bench) -> None:

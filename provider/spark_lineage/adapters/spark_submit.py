@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -25,6 +26,7 @@ from spark_lineage.secrets.redaction import redact, redact_command, redact_name,
 from spark_lineage.watch.endpoints import unknown_seconds
 
 _FLAGS = ("jars", "driver_class_path", "packages", "py_files")
+_ARGUMENTS = ("_conf", "_properties_file", *(f"_{name}" for name in _FLAGS))
 _CURL = "/usr/bin/curl"
 # Prints an answer as curl does: of the URL, to the method. Of too many failures the hook would make an end.
 _ASK = """
@@ -58,6 +60,7 @@ class SparkSubmitAdapter(OperatorAdapter):
         self._application = ""
         self._added: frozenset[str] = frozenset()
         self._added_env: Mapping[str, str] = {}
+        self._injected: Mapping[str, tuple[Any, Any]] = {}
         self._log = hook._log = Log(hook.log, redact_name)
         self._original_submit: Callable[..., str | None] = hook.submit
         self._original_log = hook._process_spark_submit_log
@@ -161,7 +164,10 @@ class SparkSubmitAdapter(OperatorAdapter):
 
     def _submit(self, application: str = "", **kwargs: Any) -> str | None:
         self._application = application
+        self._restore()
+        users = {name: getattr(self.hook, name) for name in _ARGUMENTS}
         self._added_env = self.begin()
+        self._injected = {name: (users[name], copy(getattr(self.hook, name))) for name in _ARGUMENTS}
         if self._added_env:
             kwargs["env"] = {**(kwargs.get("env") or os.environ), **self._added_env}
         self.output.host = self.submitter.env.get("SPARK_LOCAL_IP") or self.output.host
@@ -186,6 +192,16 @@ class SparkSubmitAdapter(OperatorAdapter):
                 # program leaves behind besides is its own affair.
                 program = [application, *map(str, self.hook._application_args or ())]
                 end_processes(self.launch_id, GRACE_SECONDS, program=program)
+
+    def _restore(self) -> None:
+        """Take out what an earlier submission by this hook has added: its files are removed."""
+        for name, (users, injected) in self._injected.items():
+            if (present := getattr(self.hook, name)) == injected:
+                setattr(self.hook, name, users)
+            elif name == "_conf":
+                # The user has changed it since.
+                own = {key: value for key, value in present.items() if value != injected.get(key)}
+                self.hook._conf = {**{key: users[key] for key in users if key in present}, **own}
 
     def _end_driver(self) -> None:
         """End a driver in client mode that still runs."""
