@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
+
+import pytest
 
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 
@@ -237,3 +240,28 @@ class TestStreaming:
         ):
             program.run([], ["/out"])
         assert fed_by(program.lineage(), "/out") == []
+
+
+@pytest.mark.parametrize(("inputs", "columns"), [(["/a"], ["id"]), (["/b"], []), ([], [])])
+def test_outer_command_without_its_start_keeps_edges_of_a_write_with_its_inputs(
+    program: Any, make_dataset: Any, inputs: list[str], columns: list[str]
+) -> None:
+    """A breaker or a busy driver may leave out the START of a run."""
+    edges = {"id": ("/a", "id")}
+    program.run(["/a"], [make_dataset("/out", rows=1, lifecycle="OVERWRITE", edges=edges)], types=("COMPLETE",))
+    outer = make_dataset("/out", rows=1, lifecycle="OVERWRITE")
+    program.run(inputs, [outer], node="execute_insert_into_data_source_dir_command", types=("COMPLETE",))
+    (output,) = program.lineage().outputs
+    fields = () if output.column_lineage is None else output.column_lineage.fields
+    assert [column for column, _ in fields] == columns
+
+
+def test_run_without_its_start_begins_as_the_log_says(program: Any, make_dataset: Any) -> None:
+    edges = {"id": ("/a", "id")}
+    program.run(["/a"], [make_dataset("/out", rows=1, lifecycle="OVERWRITE", edges=edges)], types=("COMPLETE",))
+    outer = make_dataset("/out", rows=1, lifecycle="OVERWRITE")
+    run_id = program.run([], [outer], node="execute_insert_into_data_source_dir_command", types=("COMPLETE",))
+    program.log(run_id, command="InsertIntoDataSourceDirCommand", started=datetime(2026, 1, 1, tzinfo=UTC).timestamp())
+    (output,) = program.lineage().outputs
+    assert output.column_lineage is not None
+    assert [column for column, _ in output.column_lineage.fields] == ["id"]

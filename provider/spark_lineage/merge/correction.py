@@ -65,7 +65,9 @@ def corrected(run: RunState, execution: Execution) -> RunState:
     if execution.command == _MERGE:
         outputs = tuple(_without_new_columns(output, listened_inputs) for output in outputs)
     content = structs.replace(content, inputs=inputs, outputs=_in_partition(outputs, execution))
-    return RunState(run.first, max(run.last, execution.ended or run.last), run.seen | _seen(execution), content)
+    # The listener's START may be lost.
+    first, last = min(run.first, execution.started), max(run.last, execution.ended or run.last)
+    return RunState(first, last, run.seen | _seen(execution), content)
 
 
 def _without_versions(listened: tuple[Observed, ...], logged: Iterable[Observed]) -> tuple[Observed, ...]:

@@ -40,7 +40,7 @@ from spark_lineage.merge.outcome import (
     run_outcome,
     write_of,
 )
-from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.state import STARTED, LineageState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
 # What happens in one millisecond, in this order.
@@ -208,7 +208,7 @@ class Timeline:
         entity = self._bindings.find(write)
         write = self._with_left(write, execution, entity)
         self._bindings.declare(statement, entity)
-        is_told = entity.is_within(run)
+        is_told = entity.is_within(run) or self._is_of_inner(run_id, write, entity)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
             if not is_told:
                 entity.add_attempt("not written", is_destroyed=False)
@@ -267,6 +267,14 @@ class Timeline:
         entity.partition_keys = execution.partitioned_by or made_by or entity.partition_keys
         entity.add_write(write, how, *self._origin(run_id, write))
         return entity
+
+    def _is_of_inner(self, run_id: str, write: Observed, entity: Entity) -> bool:
+        """Whether the run within an outer command has written this; where its START is lost, their inputs show it."""
+        run = self._evidence.runs[run_id]
+        if run.seen & STARTED or not is_outer(run) or not entity.is_written:
+            return False
+        _, fed_by = self._origin(run_id, write)
+        return bool(fed_by) and fed_by <= entity.content.fed_by
 
     def _with_left(self, write: Observed, execution: Execution, entity: Entity) -> Observed:
         """Return a write with the columns of rows that its command leaves, where its run does not name them."""
