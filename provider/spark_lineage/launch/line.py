@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import UTC
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 from msgspec import structs
@@ -119,6 +119,11 @@ class LineCounts:
     sources: set[str] = field(default_factory=set)
     """``directory``: one that this machine sees; ``event_log``: where the log lies; ``history``: a History Server;
     ``receiver``: over HTTP; ``driver_log``: what the driver has printed."""
+
+    @classmethod
+    def of(cls, reason: str) -> Self | None:
+        """Return the count of one reason; None without one."""
+        return cls(set_aside={reason: 1}) if reason else None
 
     def add(self, reason: str, count: int = 1) -> None:
         """Count lines that were set aside."""

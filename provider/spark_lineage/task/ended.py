@@ -79,9 +79,8 @@ class Ended:
                 collector.counts.add("not read in time")
             if not is_whole and not prepared.kill.why:
                 raise TimeoutError("not all was read in time (lineage_timeout), or the lineage directory hangs")
-        with running.guard("The event does not count what has no log", can_fail=False):
-            if why := prepared.adapter.lacking:
-                collector.counts.add(why)
+        if why := prepared.lacking():
+            collector.counts.add(why)
         add_inlets_and_outlets(collector.state, prepared.context, prepared.started, running.guard)
         state, reason = _conclude(running, error)
         if isinstance(error, Exception):

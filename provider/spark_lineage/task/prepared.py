@@ -103,6 +103,12 @@ class Prepared:
             return self.adapter.job_type
         return "STREAMING" if self.events.repeated.is_streaming else "BATCH"
 
+    def lacking(self) -> str:
+        """Return the reason, as it is counted, why no event log of the job is read; empty where one is."""
+        with self.guard("The event does not count what has no log", can_fail=False):
+            return self.adapter.lacking
+        return ""
+
     def submit(self, earlier: Running | None = None) -> Running:
         """Inject lineage into a job that is about to be submitted, and follow it.
 

@@ -227,10 +227,7 @@ class Running:
         """
         events, directory = self.prepared.events, Path(self.launch.directory)
         declared = self.prepared.declared or TaskLineage("COMPLETE")
-        counts = None
-        with self.guard("The event does not count what has no log", can_fail=False):
-            if why := self.prepared.adapter.lacking:
-                counts = LineCounts(set_aside={why: 1})
+        counts = LineCounts.of(self.prepared.lacking())
         events.end(structs.replace(declared, state="COMPLETE"), counts, None, directory)
         self.keep(child=self.prepared.adapter.child, parts=self.prepared.adapter.parts)
         with self.guard("The job that goes on has no START", can_fail=False):

@@ -150,10 +150,7 @@ class LineageSession:
         """The reason, as it is counted, why the job has no source of lineage; None where it has one."""
         if self._running is not None:
             return None if self._running.is_injected else self._running.submission.collector.counts
-        why = ""
-        with self._guard("The event does not say why it has no lineage", can_fail=False):
-            why = self._prepared.adapter.lacking if self._prepared is not None else ""
-        return LineCounts(set_aside={why: 1}) if why else None
+        return None if self._prepared is None else LineCounts.of(self._prepared.lacking())
 
     def polling(self) -> None:
         """Note that the provider waits for a remote driver: its own, or that of an earlier try."""
