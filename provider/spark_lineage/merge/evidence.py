@@ -98,16 +98,13 @@ def without_mixed(runs: Mapping[str, RunState]) -> tuple[Mapping[str, RunState],
     Where two databases have a table of one name, the listener takes each column that both have for that of either.
     """
     mixed: dict[int, list[str]] = {}
-    for run in runs.values():
-        tables = Counter(one.dataset.name for one in run.content.inputs if not is_path_namespace(one.dataset.namespace))
-        if any(number > 1 for number in tables.values()):
-            mixed[id(run.content)] = sorted(name for name, number in tables.items() if number > 1)
-    names = {
-        run_id: mixed[id(run.content)]
-        for run_id, run in runs.items()
-        if id(run.content) in mixed and _unmixed(run.content) is not run.content
-    }
-    return (with_contents(runs, _unmixed) if names else runs), names
+    for key, content in {id(run.content): run.content for run in runs.values()}.items():
+        tables = Counter(one.dataset.name for one in content.inputs if not is_path_namespace(one.dataset.namespace))
+        several = sorted(name for name, number in tables.items() if number > 1)
+        if several and _unmixed(content) is not content:
+            mixed[key] = several
+    named = {run_id: mixed[id(run.content)] for run_id, run in runs.items() if id(run.content) in mixed}
+    return (with_contents(runs, _unmixed) if named else runs), named
 
 
 def _unmixed(content: RunContent) -> RunContent:
