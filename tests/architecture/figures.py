@@ -87,7 +87,11 @@ def figures() -> Mapping[str, int]:
     sizes = lines()
     adapters = ROOT / "provider" / "spark_lineage" / "adapters"
     further = sum(len((adapters / f"{name}.py").read_text().splitlines()) for name in FURTHER_ADAPTERS)
-    with tempfile.TemporaryDirectory() as directory, _laboratory(Path(directory)) as laboratory:
+    # A courier may outlive its task.
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory,
+        _laboratory(Path(directory)) as laboratory,
+    ):
         # Any path may look as if it held a secret ("/tmp/tmpw0x:"), and is read more closely then: these always do.
         shortest = _shortest(laboratory, Path(directory) / "shortest_pw")
         recommended = _recommended(laboratory, Path(directory) / "recommended_pw")
