@@ -296,25 +296,14 @@ class HookOperator(LineageOperator):
         """Keep what a property returns that a subclass has in place of the stock operator's."""
         super().__init_subclass__(**arguments)
         own = getattr_static(cls, "hook", None)
-        make = getattr(own, "fget", None) or getattr(own, "func", None)
-        if make is not None and make.__module__ != __name__:
-            hook = cached_property(lambda self: self._made(make(self)))
-            hook.__set_name__(cls, "hook")
-            cls.hook = hook  # type: ignore[method-assign,assignment]
-
-    @cached_property
-    def hook(self) -> Any:
-        """The hook that the stock operator makes."""
-        return self._made(super().hook)  # type: ignore[misc]
-
-    def _made(self, hook: Any) -> Any:
-        """Return a hook that was made, for an operator that has to change it."""
-        return hook
+        if isinstance(own, property) and own.fget is not None:
+            cls.hook = cached_property(own.fget)  # type: ignore[attr-defined]
+            cls.hook.__set_name__(cls, "hook")  # type: ignore[attr-defined]
 
     def _attach_adapter(self, session: LineageSession) -> None:
         # The hook of a former execution has another session.
         vars(self).pop("hook", None)
-        session.attach(self, self.hook)
+        session.attach(self, self.hook)  # type: ignore[attr-defined]
 
 
 class PollingOperator(LineageOperator):
