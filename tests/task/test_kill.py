@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -61,9 +62,9 @@ def seconds_from_signal_to_end(bench: Any) -> float:
     return float(ended.stat().st_mtime - signalled.stat().st_mtime)
 
 
-def killing(bench: Any, after_seconds: float = 0.0) -> Callable[[], None]:
-    """Return what sends the task its signal, once, so long after it was called first."""
-    called: list[threading.Timer] = []
+def killing(bench: Any, after_seconds: float = 0.0, *, call: int = 1) -> Callable[[], None]:
+    """Return what sends the task its signal, once, so long after that call."""
+    calls = itertools.count(1)
 
     def send() -> None:
         (bench.root / "bin" / "signalled").touch()
@@ -71,9 +72,8 @@ def killing(bench: Any, after_seconds: float = 0.0) -> Callable[[], None]:
             task.send_signal(signal.SIGUSR1)
 
     def kill() -> None:
-        if not called:
-            called.append(threading.Timer(after_seconds, send))
-            called[0].start()
+        if next(calls) == call:
+            threading.Timer(after_seconds, send).start()
 
     return kill
 
@@ -160,8 +160,9 @@ def test_a_driver_that_has_ended_cannot_be_killed_and_its_end_is_told_in_time(be
 def test_a_driver_of_a_cluster_whose_end_was_seen_cannot_be_killed(bench: Any, end: str, expected: str) -> None:
     driver_does(bench, LONG_EVENT_LOG)
     # The reading at the end finds no end, until the task is killed.
+    states = ["RUNNING"] * 3 + [end]
     outcome = standalone(
-        bench, ["RUNNING"] * 3 + [end], killing(bench, 7), lineage=[EVENTS], poll_interval_seconds=0.05
+        bench, states, killing(bench, 3, call=len(states)), lineage=[EVENTS], poll_interval_seconds=0.05
     )
     assert (outcome.error is None) is (end == "FINISHED")
     assert state(outcome) == expected
