@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 from spark_lineage.adapters.processes import processes_of
 
 if TYPE_CHECKING:
-    import psutil
     from laboratory import Outcome
     from real_spark import RealSpark
 
@@ -100,6 +100,26 @@ def test_command_that_is_killed_leaves_no_driver(
     assert left
     (launch,) = (tmp_path / "lineage").glob("**/launch.json")
     assert not processes_of(json.loads(launch.read_text())["application_run_id"])
+
+
+def test_program_that_starts_after_the_task_has_ended_runs_as_without_lineage(
+    run: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    """Its event log was to go into the directory of the launch, which Spark would not make."""
+    later = (
+        "(cd {folder}; until test -e ended; do sleep 0.1; done; {double} {folder}/one {folder}/two end; echo $? >code)"
+    )
+    outcome = run(f"{{double}} {{folder}}/orders {{folder}}/one end\n{later} >{{folder}}/later.log 2>&1 &")
+    (tmp_path / "ended").touch()
+    (launch,) = (tmp_path / "lineage").glob("**/launch.json")
+    psutil.wait_procs(processes_of(json.loads(launch.read_text())["application_run_id"]), 60)
+
+    assert (tmp_path / "code").read_text() == "0\n", (tmp_path / "later.log").read_text()
+    assert outcome.error is None, outcome.printed
+    assert outcome.names("outputs") == [str(tmp_path / "one")]
+    assert outcome.lineage is not None
+    (why,) = outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
+    assert why == "no event log is read: a process that the command left in the background runs on"
 
 
 def test_programs_that_log_into_directories_of_their_own_are_one_job(

@@ -15,13 +15,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter, local_submitter
+import psutil
+
+from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter, local_submitter
+from spark_lineage.adapters.processes import processes_of
 from spark_lineage.inject.installation import PropertiesFileError, default_properties_file, read_properties_file
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.inject.task_injection import is_in_program
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedPlace
 from spark_lineage.launch.directory import local_directory, remote_directory
+from spark_lineage.launch.line import no_event_log
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact_name, remember_values
 
@@ -32,6 +36,7 @@ _PROGRAM = re.compile(r"""(?:^|(?<=[\s/"'(`;&|]))(?:spark[23]?-(?:submit|sql|she
 _FILE = re.compile(r"""--properties-file[ =]+["']?(?P<path>[^\s"']+)""")
 _LOG, _ENABLED, _DIRECTORY = "spark.eventLog.", "spark.eventLog.enabled", "spark.eventLog.dir"
 _USERS_FILES = BoundedPlace("the files of the command", ANSWER_SECONDS)
+_RUNS_ON = "a process that the command left in the background runs on"
 _CLUSTER = (b"deploy-mode cluster", b"deploy-mode=cluster", b"submit.deployMode=cluster")
 
 
@@ -137,6 +142,11 @@ class BashAdapter(OperatorAdapter):
         remember_values({**self._env, **_properties(self._command)})
 
     @property
+    def lacking(self) -> str:
+        """Whether the command has ended before what it has begun."""
+        return no_event_log(_RUNS_ON if self.driver.runs_on else "")
+
+    @property
     def has_driver_ended(self) -> bool:
         """Whether the command has ended."""
         return self.hook.sub_process is not None and self.hook.sub_process.returncode is not None
@@ -144,7 +154,11 @@ class BashAdapter(OperatorAdapter):
     def _run(self, command: list[str], env: dict[str, str] | None = None, **others: Any) -> Any:
         self._env = env or dict(os.environ)
         try:
-            return self._run_stock(command, env={**self._env, **self.begin()}, **others)
+            result = self._run_stock(command, env={**self._env, **self.begin()}, **others)
+            # Workers of Python end shortly after their driver.
+            _, living = psutil.wait_procs(processes_of(self.launch_id), GRACE_SECONDS)
+            self.driver.runs_on = bool(living)
+            return result
         finally:
             if self.hook.sub_process is not None:
                 code = self.hook.sub_process.poll()

@@ -20,6 +20,7 @@ class Driver:
     this machine finds that of a driver in client mode, ``proxied_ui_url`` leads to it through YARN's proxy. None of
     them has a ``/`` at its end. ``event_logs`` are the local directories of the files that the driver says to log its
     events to, ``logged_ids`` the applications of all such files.
+    ``runs_on`` says that processes of the job outlive its task: they may write logs, or are still to begin them.
     """
 
     application_id: str | None = None
@@ -34,6 +35,7 @@ class Driver:
     logs_url: str | None = None
     event_logs: tuple[str, ...] = ()
     logged_ids: tuple[str, ...] = ()
+    runs_on: bool = False
 
 
 @dataclass(frozen=True)

@@ -263,8 +263,11 @@ class FollowedEventLogs:
             self.is_followed = False
             log.debug("The event log cannot be read yet: %s", error)
 
-    def finish(self, guard: Guard) -> None:
-        """Fold what is left, to the last line; a log of ours has then served its purpose."""
+    def finish(self, guard: Guard, *, is_kept: bool = False) -> None:
+        """Fold what is left, to the last line; a log of ours has then served its purpose.
+
+        :param is_kept: whether a log of ours, and its directory, stay, because a driver may still write there
+        """
         with guard("Some lineage may be missing, because the event log cannot be read", can_fail=False):
             self._find()
         for one in self._logs.values():
@@ -273,7 +276,7 @@ class FollowedEventLogs:
                 closing(one),
             ):
                 self._collector.fold(one.finish())
-        if self._is_removing and not self._collector.is_closed:
+        if self._is_removing and not (is_kept or self._collector.is_closed):
             with guard("An event log is not removed", can_fail=False):
                 remove_event_logs(self._ours.parent.parent, self._collector.application_ids)
 

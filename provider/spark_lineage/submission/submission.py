@@ -149,7 +149,7 @@ class Submission:
                     # A recovery does not wait for a log that is missing in a directory of this machine.
                     is_missing = self._is_live and self.event_logs.is_missing
                     self.mirror.finish(until, is_missing=is_missing, is_killed=self._was_killed)
-            self.event_logs.finish(self._guard)
+            self.event_logs.finish(self._guard, is_kept=self.driver.runs_on)
 
     @property
     def _may_have_begun(self) -> bool:

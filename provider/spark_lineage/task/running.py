@@ -329,7 +329,7 @@ class Running:
 
         One that is still to come makes its directory itself.
         """
-        if self.is_new:
+        if self.is_new and not self.submission.driver.runs_on:
             with self.guard("Files of the submission are not removed", can_fail=False):
                 remove_submitted(Path(self.launch.directory))
 
