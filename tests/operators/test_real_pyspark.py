@@ -98,12 +98,12 @@ def test_function_that_is_killed_leaves_no_driver(
     assert not alive
 
 
-@pytest.mark.parametrize(("function", "attempted"), [("asleep", []), ("endless", ["never"])])
+@pytest.mark.parametrize(("function", "attempted"), [("asleep", []), ("endless", ["never"]), ("collecting", [])])
 def test_function_whose_time_is_over_writes_no_more(
     run: Callable[..., Outcome], real_spark: RealSpark, tmp_path: Path, function: str, attempted: list[str]
 ) -> None:
     """Stopping the session waits for the call of the JVM that was interrupted."""
-    with real_spark.bench.laboratory.killing(tmp_path / "written", number=signal.SIGUSR2):
+    with real_spark.bench.laboratory.killing(tmp_path / "written", number=signal.SIGALRM):
         outcome = run(function)
 
     assert state(outcome) == "ABORT", outcome.printed

@@ -312,7 +312,7 @@ class Laboratory:
         """Have the scenario that runs within killed as Airflow kills a task, two seconds after a file is there.
 
         :param before: called right before that
-        :param number: SIGUSR2 ends it as a timeout does
+        :param number: SIGUSR2 ends it as a timeout does, SIGALRM is the signal of Airflow's own
         """
 
         def kill() -> None:
@@ -412,7 +412,8 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
         raise AirflowTaskTimeout("the time of the task was over")
 
     signal.signal(signal.SIGUSR1, lambda *_: operator.on_kill())
-    signal.signal(signal.SIGUSR2, time_out)
+    for number in (signal.SIGUSR2, signal.SIGALRM):
+        signal.signal(number, time_out)
     ti = _task_instance(operator, scenario["task"])
     context = {"ti": ti, "dag_run": ti.dag_run, "dag": operator.dag, "task": operator, "task_state_store": store}
     context |= {"outlet_events": OutletEventAccessors(), **scenario["context"]}

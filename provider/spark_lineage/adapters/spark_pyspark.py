@@ -8,11 +8,14 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from spark_lineage import declare
@@ -20,7 +23,7 @@ from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorA
 from spark_lineage.inject.installation import pyspark_of_this_interpreter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
-from spark_lineage.launch.bounded_run import ANSWER_SECONDS, TIMEOUT, BoundedRun, cut_off_by
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun, cut_off_by
 from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.secrets.redaction import remember_values
 
@@ -161,15 +164,28 @@ class PySparkAdapter(OperatorAdapter):
 
     @contextmanager
     def _in_time(self, spark: Any) -> Iterator[None]:
-        """Run the function with its session, whose work ends with the time of the task."""
+        """Run the function with its session, whose work ends with the time of the task.
+
+        It ends before the error of the time-out is raised: PySpark's own ``finally`` waits for a query that still runs.
+        """
         self._learn_session(spark)
+        raise_timeout = signal.getsignal(signal.SIGALRM)
+
+        def end_in_time(number: int, frame: FrameType | None) -> None:
+            # Each thread has a connection of its own. The JVM goes on, and may run other functions.
+            BoundedRun(self._end_work, "spark-lineage-timeout").wait(ANSWER_SECONDS)
+            raise_timeout(number, frame)  # type: ignore[operator,misc]
+
+        # Airflow sets a handler where the task has a time-out, which only the main thread can have.
+        if not callable(raise_timeout) or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        signal.signal(signal.SIGALRM, end_in_time)
         try:
             yield
-        except BaseException as error:
-            if cut_off_by(error) == TIMEOUT:
-                # Each thread has a connection of its own. The JVM goes on, and may run other functions.
-                BoundedRun(self._end_work, "spark-lineage-timeout").wait(ANSWER_SECONDS)
-            raise
+        finally:
+            if signal.getsignal(signal.SIGALRM) is end_in_time:
+                signal.signal(signal.SIGALRM, raise_timeout)
 
     def _learn_session(self, spark: Any) -> None:
         """Learn the session of the function, where its driver is elsewhere."""

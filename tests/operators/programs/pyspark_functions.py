@@ -36,6 +36,13 @@ def endless(folder: str, spark: Any) -> None:
     spark.range(0, 10**14).where("id % 7 = rand()").write.parquet(f"{folder}/never")
 
 
+def collecting(folder: str, spark: Any) -> None:
+    """Write one table, say so, and collect what does not come."""
+    doubled(folder, spark)
+    Path(folder, "written").write_text(str(os.getpid()))
+    spark.range(0, 10**14).where("id % 7 = rand()").collect()
+
+
 def asleep(folder: str, spark: Any) -> None:
     """Write one table, say so, and wait for something that does not come."""
     doubled(folder, spark)
