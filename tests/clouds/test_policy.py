@@ -92,10 +92,10 @@ def test_operators_have_lineage_by_the_policy(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout.splitlines()[-1])
-    serverless = ["LineageEmrServerlessStartJobOperator", "LineageAwsOperator", "LineageOperator"]
-    assert made["serverless"][:4] == ["EmrServerlessStartJobOperator", *serverless]
-    assert made["mapped"][:4] == ["EmrServerlessStartJobOperator", *serverless]
-    assert made["own"][:5] == ["Own", *serverless, "Own"]
+    serverless = ["LineageEmrServerlessStartJobOperator", "LineageAwsOperator", "HookOperator", "LineageOperator"]
+    assert made["serverless"][:5] == ["EmrServerlessStartJobOperator", *serverless]
+    assert made["mapped"][:5] == ["EmrServerlessStartJobOperator", *serverless]
+    assert made["own"][:6] == ["Own", *serverless, "Own"]
     assert made["eks"][:2] == ["EmrContainerOperator", "LineageEmrContainerOperator"]
     assert made["steps"][:2] == ["EmrAddStepsOperator", "LineageEmrAddStepsOperator"]
     assert made["glue"][:2] == ["GlueJobOperator", "LineageGlueJobOperator"]

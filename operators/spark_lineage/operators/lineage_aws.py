@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
-from inspect import getattr_static
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.operators.lineage_operator import LineageOperator
+from spark_lineage.operators.lineage_operator import HookOperator
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -15,22 +13,12 @@ if TYPE_CHECKING:
     from spark_lineage.task.session import LineageSession
 
 
-class LineageAwsOperator(LineageOperator):
+class LineageAwsOperator(HookOperator):
     """Runs an operator of AWS within a lineage session."""
 
     aws_conn_id: str | None
     lineage_connect: Callable[[Any], object] | None = None
     """Is called with the client of each hook."""
-
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        """Connect the client of a hook that a subclass makes by a property of its own."""
-        super().__init_subclass__(**arguments)
-        own = getattr_static(cls, "hook", None)
-        make = getattr(own, "fget", None) or getattr(own, "func", None)
-        if make is not None and make.__module__ != __name__:
-            hook = cached_property(lambda self: self._connected(make(self)))
-            hook.__set_name__(cls, "hook")
-            cls.hook = hook  # type: ignore[method-assign,assignment]
 
     @property
     def _conn_id(self) -> str:  # type: ignore[override]
@@ -41,12 +29,8 @@ class LineageAwsOperator(LineageOperator):
         vars(self).pop("hook", None)
         session.attach(self, None)
 
-    @cached_property
-    def hook(self) -> Any:
-        """The hook that the stock operator makes."""
-        return self._connected(super().hook)  # type: ignore[misc]
-
-    def _connected(self, hook: Any) -> Any:
+    def _made(self, hook: Any) -> Any:
+        """Connect the client of a hook that was made."""
         if self.lineage_connect is not None:
             self.lineage_connect(hook.conn)
         return hook

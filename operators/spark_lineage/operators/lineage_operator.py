@@ -296,14 +296,25 @@ class HookOperator(LineageOperator):
         """Keep what a property returns that a subclass has in place of the stock operator's."""
         super().__init_subclass__(**arguments)
         own = getattr_static(cls, "hook", None)
-        if isinstance(own, property) and own.fget is not None:
-            cls.hook = cached_property(own.fget)  # type: ignore[attr-defined]
-            cls.hook.__set_name__(cls, "hook")  # type: ignore[attr-defined]
+        make = getattr(own, "fget", None) or getattr(own, "func", None)
+        if make is not None and make.__module__ != __name__:
+            hook = cached_property(lambda self: self._made(make(self)))
+            hook.__set_name__(cls, "hook")
+            cls.hook = hook  # type: ignore[method-assign,assignment]
+
+    @cached_property
+    def hook(self) -> Any:
+        """The hook that the stock operator makes."""
+        return self._made(super().hook)  # type: ignore[misc]
+
+    def _made(self, hook: Any) -> Any:
+        """Return a hook that was made, for an operator that has to change it."""
+        return hook
 
     def _attach_adapter(self, session: LineageSession) -> None:
         # The hook of a former execution has another session.
         vars(self).pop("hook", None)
-        session.attach(self, self.hook)  # type: ignore[attr-defined]
+        session.attach(self, self.hook)
 
 
 class PollingOperator(LineageOperator):
