@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,7 +63,7 @@ def test_unmet_is_what_the_task_asked_for_and_did_not_get(
 
 
 def test_where_nothing_came_it_says_where_it_looked_and_what_to_check() -> None:
-    text = nothing_came(Path("/lineage/shop/load"), LineCounts(set_aside={"no JSON": 2}), has_listener=True)
+    text = nothing_came(Launch("/lineage/shop/load", "run"), LineCounts(set_aside={"no JSON": 2}), has_listener=True)
     assert text.startswith(
         "No lineage came from the driver: no event in /lineage/shop/load/*.ndjson (2 lines set aside). "
     )
@@ -74,7 +73,7 @@ def test_where_nothing_came_it_says_where_it_looked_and_what_to_check() -> None:
 
 def test_where_no_event_log_came_it_says_where_it_looked_and_what_to_check() -> None:
     launch = Launch("/lineage", "run", event_logs=("/lineage/event-log", "/var/events"))
-    text = nothing_came(Path("/lineage"), LineCounts(), launch, has_listener=False)
+    text = nothing_came(launch, LineCounts(), has_listener=False)
     assert text.startswith("No lineage came from the driver: no event log of it in /lineage/event-log and /var/events.")
     for cause in (
         "(1) the program ended before",

@@ -112,7 +112,7 @@ class BashAdapter(OperatorAdapter):
         self._follow_logs(effective, is_on=_ENABLED in added)
         # The last one of a name counts: that of the user.
         options = [*(_option(key, value) for key, value in added.items()), self._env.get(OPTIONS, "")]
-        self.env = {**prepared.env, OPTIONS: " ".join(options).strip()}
+        self.env = {OPTIONS: " ".join(options).strip()}
 
     def _of_file(self, program: str) -> Mapping[str, str]:
         """Return the properties of the file of a program, which win over the options."""

@@ -71,7 +71,6 @@ class SparkSqlAdapter(OperatorAdapter):
         self._added = [part for key, value in self.added(prepared).items() for part in ("--conf", f"{key}={value}")]
         if prepared.properties_file is not None:
             self._added += ["--properties-file", str(prepared.properties_file)]
-        self.env = prepared.env
         self._log.debug("Added for lineage: %s", self._added)
 
     def remember_secrets(self) -> None:

@@ -126,8 +126,6 @@ class SparkSubmitAdapter(OperatorAdapter):
     def inject(self, prepared: PreparedArguments) -> None:
         """Pass what was prepared to spark-submit."""
         hook, arguments = self.hook, prepared.arguments
-        if prepared.deploy_mode == "client":
-            self.env = prepared.env
         user = self.arguments
         values = [f"{key}={value}" for key, value in arguments.conf.items() if key not in user.conf]
         values += [getattr(arguments, name) or "" for name in _FLAGS if not getattr(user, name)]

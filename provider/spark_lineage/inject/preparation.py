@@ -88,8 +88,6 @@ class PreparedArguments:
     """The user's own, of the file and of ``--conf``."""
     jar: str = ""
     """Of the listener that was added; empty where the job has one anyway, or none."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables of spark-submit, in client mode."""
     has_listener: bool = True
     declares: Mapping[str, str] = field(default_factory=dict)
     """What ``declare`` has to know in a driver whose Python is this process."""

@@ -306,10 +306,9 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 @dataclass
 class TaskInjection:
-    """The arguments of spark-submit, and where its driver writes: ``directory`` is private to the launch."""
+    """The arguments of spark-submit, and where the event log of its driver is going to be."""
 
     prepared: PreparedArguments
-    directory: Path
     event_log: EventLogInjection | None = None
     why_alone: str = ""
     """Why the job needs no listener, where it could have one."""
@@ -385,7 +384,7 @@ def inject_session(lineage: LineageProperties, submitter: Submitter) -> TaskInje
     create_private(directory)
     identity = SubmitArguments(identity_of(lineage, {}))
     prepared = PreparedArguments(identity, None, "client", {}, has_listener=False)
-    return TaskInjection(ship_declare(prepared, submitter, directory), directory)
+    return TaskInjection(ship_declare(prepared, submitter, directory))
 
 
 class NoEvidenceError(Exception):
@@ -427,7 +426,7 @@ class _Task:
 
     def _injected(self, settings: Settings) -> tuple[TaskInjection, str]:
         prepared, why_not = self._prepared(settings)
-        injected = TaskInjection(prepared, Path(self.lineage.events_file).parent)
+        injected = TaskInjection(prepared)
         if settings.evidence != "listener":
             self._add_event_log(injected, settings)
         return injected, why_not
@@ -448,7 +447,7 @@ class _Task:
         with self.guard("No event log is read", can_fail=False):
             prepared, submitter = injected.prepared, self.submitter
             arguments = prepared.arguments
-            directory = injected.directory / EVENT_LOG_DIRECTORY
+            directory = Path(self.lineage.events_file).with_name(EVENT_LOG_DIRECTORY)
             others = [*(arguments.py_files or "").split(","), *submitter.named]
             # Java's own options are settings of Spark as well.
             options = " ".join((*prepared.properties.values(), *arguments.conf.values(), *submitter.env.values()))

@@ -20,7 +20,6 @@ from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAUNCH_FILE, TRANSITIONS_FILE, path_segment, read_small, replace_private
 from spark_lineage.launch.line import LineError, decode_transition
 from spark_lineage.launch.log import Log
-from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.secrets.redaction import redact
 
@@ -159,14 +158,6 @@ def find_launch(store: Any, external_id_key: str) -> Launch | None:
     external_id = store.get(external_id_key) if store is not None else None
     launch = stored_launch(store.get(STORE_KEY)) if external_id else None
     return launch if launch is not None and launch.external_id == str(external_id) else None
-
-
-def with_application(lineage: TaskLineage, launch: Launch | None, application_id: str | None) -> TaskLineage:
-    """Add the application id that spark-submit logged to a lineage whose events do not have it."""
-    if launch is None or application_id is None or lineage.applications:
-        return lineage
-    known = Application(launch.application_run_id, "", "", application_id=application_id)
-    return structs.replace(lineage, applications=(known,))
 
 
 def indexed(job_name: str, map_index: int | None) -> str:

@@ -13,7 +13,6 @@ from msgspec import structs
 from spark_lineage.adapters.driver_output import DriverError, LineRedaction
 from spark_lineage.adapters.submission_digest import is_known
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, BoundedRun
-from spark_lineage.launch.launch import with_application
 from spark_lineage.launch.log import (
     LineageRequiredError,
     error_text,
@@ -23,6 +22,7 @@ from spark_lineage.launch.log import (
     log_status,
 )
 from spark_lineage.merge.conclusion import EndFacts, reported_end
+from spark_lineage.merge.lineage import Application
 from spark_lineage.merge.log_alone import lacking_in_log
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status
@@ -92,8 +92,11 @@ class Ended:
             # The lineage's own ``unread`` counts the others.
             if reason not in unread:
                 collector.counts.add(reason, count)
-        if running.is_injected:
-            lineage = with_application(lineage, running.launch, running.submission.driver.application_id)
+        application_id = running.submission.driver.application_id
+        if running.is_injected and application_id is not None and not lineage.applications:
+            # The events do not have the id that spark-submit logged.
+            application = Application(running.launch.application_run_id, "", "", application_id=application_id)
+            lineage = structs.replace(lineage, applications=(application,))
         with running.guard("Nothing is learnt of the program", can_fail=False):
             prepared.events.learnt = _learnt(running, lineage, reason, is_whole=is_whole)
             lineage = with_last_types(lineage, prepared.events.repeated)
@@ -104,8 +107,7 @@ class Ended:
         is_lacking = running.is_injected and is_whole and not known
         lacking = None
         if is_lacking:
-            launch, has_listener = running.launch, running.has_listener
-            text = nothing_came(collector.directory, collector.counts, launch, has_listener=has_listener)
+            text = nothing_came(running.launch, collector.counts, has_listener=running.has_listener)
             lacking = LineageRequiredError(text)
         return cls(running, lineage, error, lacking)
 
@@ -151,28 +153,23 @@ def unmet(
     return LineageRequiredError(f"lineage_required is complete. {incomplete}") if incomplete else None
 
 
-def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = None, *, has_listener: bool) -> str:
-    """Return the text of a missing lineage: where the task looked, and what to check.
-
-    :param launch: of the job, None where nothing is known of it
-    """
-    event_logs, events_from = (launch.event_logs, launch.events_from) if launch is not None else ((), "")
-    if launch is not None and launch.session_id:
+def nothing_came(launch: Launch, counts: LineCounts, *, has_listener: bool) -> str:
+    """Return the text of a missing lineage: where the task looked, and what to check."""
+    if launch.session_id:
         return "No lineage came from the Spark Connect server: its log cannot be read, or has nothing of the session."
     if not has_listener:
         return (
-            f"No lineage came from the driver: no event log of it in {' and '.join(event_logs)}. The three most likely "
-            "causes: (1) the program ended before it made a SparkSession, or never stopped one; "
+            f"No lineage came from the driver: no event log of it in {' and '.join(launch.event_logs)}. The three most "
+            "likely causes: (1) the program ended before it made a SparkSession, or never stopped one; "
             "(2) it sets spark.eventLog.* itself: a directory elsewhere, or a codec other than zstd; "
             "(3) the driver ran on another host, or as another user, and could not write there."
-            f"{_CLOSED_LATE if any(map(_IN_STORE.match, event_logs)) else ''}"
+            f"{_CLOSED_LATE if any(map(_IN_STORE.match, launch.event_logs)) else ''}"
         )
-    unreached = _UNREACHED[events_from]
     return (
-        f"No lineage came from the driver: no event in {directory}/*.ndjson "
+        f"No lineage came from the driver: no event in {launch.directory}/*.ndjson "
         f"({counts.set_aside_total} lines set aside). The three most likely causes: "
         "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log; "
-        f"(2) {unreached}; "
+        f"(2) {_UNREACHED[launch.events_from]}; "
         "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
         "spark.openlineage.transport.* set by the program itself."
     )

@@ -278,8 +278,6 @@ def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) 
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins import macros
 
-    if settings.granularity == "task":
-        return []
     index = task_instance.map_index if settings.map_index_in_job_name else None
     task = ParentRun(
         macros.lineage_run_id(task_instance),
