@@ -87,7 +87,9 @@ def test_line_of_a_log_that_is_no_event_is_counted(bench: Any) -> None:
     directory = written(bench, f"{APPLICATION_ID}_1")
     with (directory / f"{APPLICATION_ID}_1").open("a") as log:
         log.write("no event\n")
-    assert collection(run(bench, directory.as_uri(), event_log_from="event_log"))["setAside"] == {"not an event": 1}
+    outcome = run(bench, directory.as_uri(), event_log_from="event_log")
+    assert collection(outcome)["setAside"] == {"not an event": 1}
+    assert "errorMessage" not in outcome.lineage["run_facets"], "the job has succeeded"
 
 
 def test_where_no_driver_of_the_file_system_is_there_it_is_the_history_server(bench: Any) -> None:

@@ -21,7 +21,7 @@ from spark_lineage.launch.log import (
     log_lineage,
     log_status,
 )
-from spark_lineage.merge.conclusion import EndFacts, reported_end
+from spark_lineage.merge.conclusion import EndFacts, conclude, reported_end
 from spark_lineage.merge.lineage import Application
 from spark_lineage.merge.log_alone import lacking_in_log
 from spark_lineage.merge.task import task_lineage
@@ -88,10 +88,10 @@ class Ended:
         has_actions = prepared.task.settings.granularity != "task"
         lineage = task_lineage(collector.state, state, naming=prepared.task.naming, has_actions=has_actions)
         unread = {one.part for one in lineage.unread}
-        for reason, count in collector.log_counts.set_aside.items():
+        for why, count in collector.log_counts.set_aside.items():
             # The lineage's own ``unread`` counts the others.
-            if reason not in unread:
-                collector.counts.add(reason, count)
+            if why not in unread:
+                collector.counts.add(why, count)
         application_id = running.submission.driver.application_id
         if running.is_injected and application_id is not None and not lineage.applications:
             # The events do not have the id that spark-submit logged.
@@ -200,7 +200,7 @@ def _conclude(running: Running, error: BaseException | None) -> tuple[TaskState,
     monitor, is_client = submission.monitor, running.launch.deploy_mode == "client"
     exit_code = submission.driver.exit_code if is_client else None
     submission.query_end(kill.deadline, running.prepared.adapter.end)
-    state = submission.conclude(EndFacts(kill.is_asked, exit_code=exit_code, is_succeeded=error is None))
+    state = conclude(EndFacts(kill.is_asked, monitor.driver_status, exit_code, is_succeeded=error is None))
     reason = _reason(running, state, error)
     ids = submission.application_ids
     with running.guard("The timeline may lack its end", can_fail=False):
