@@ -19,6 +19,7 @@ from spark_lineage.submission.collector import earliest_of_run
 from spark_lineage.submission.copies import Copies
 from spark_lineage.submission.event_channel import EventSource
 from spark_lineage.submission.submission import Submission
+from spark_lineage.watch.endpoints import endpoints_of
 
 STREAM = Path(__file__).parents[1] / "fixtures" / "event_logs" / "stream"
 APPLICATION = "local-1795291862028"
@@ -31,7 +32,7 @@ def submission(directory: Path, driver: Driver, deploy_mode: str = "client", **s
     (directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS).mkdir(parents=True)
     master = "spark://master:7077" if deploy_mode == "cluster" else "local[2]"
     launch = Launch(str(directory), "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e", master=master, deploy_mode=deploy_mode)
-    return Submission(launch, Places(), Settings(**settings), driver, GUARD)
+    return Submission(launch, endpoints_of(launch, Places(), GUARD), Settings(**settings), driver, GUARD)
 
 
 def test_a_lineage_file_that_cannot_be_read_costs_no_event_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,13 +14,14 @@ from spark_lineage.launch.driver import Driver
 from spark_lineage.launch.launch import read_transitions
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, Log
-from spark_lineage.merge.conclusion import EndFacts, is_kill_asked
+from spark_lineage.merge.conclusion import EndFacts, conclude, is_kill_asked
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import ENDED, Status
 from spark_lineage.naming.options import DEFAULT_NAMING
 from spark_lineage.settings import Settings
 from spark_lineage.submission.submission import Submission
+from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.status_monitor import AIRFLOW
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def recover(
         driver.logged_ids, driver.event_logs = (launch.application_id or "",), launch.event_logs
     # Listeners to the status heard of it from the try itself, as long as it lived. Our own log stays where it is, for
     # whoever else may still read it, until it is too old.
-    submission = Submission(launch, places, settings, driver, guard, is_live=False)
+    submission = Submission(launch, endpoints_of(launch, places, guard), settings, driver, guard, is_live=False)
     monitor, collector = submission.monitor, submission.collector
     with guard("The timeline begins with the end"):
         monitor.resume("", read_transitions(collector.directory))
@@ -89,8 +90,15 @@ def recover(
         status, detail = _client_end(launch, submission, is_ended_here=ended_processes > 0)
     monitor.ended(status, AIRFLOW, submission.application_ids, detail)
     monitor.flush(BRIEF_SECONDS)
-    is_killed = is_kill_asked(monitor.transitions("DRIVER"))
-    state = submission.conclude(EndFacts(is_killed, airflow_end=lost.end, is_retried=lost.is_retried))
+    of_driver = monitor.transitions("DRIVER")
+    facts = EndFacts(
+        is_kill_asked(of_driver),
+        monitor.driver_status,
+        airflow_end=lost.end,
+        is_retried=lost.is_retried,
+        has_uncaught_failure=monitor.has_uncaught_failure(),
+    )
+    state = conclude(facts, [*monitor.transitions("APPLICATION"), *of_driver])
     lineage = task_lineage(collector.state, state, naming=naming)
     error = "" if state == "COMPLETE" else "\n".join(filter(None, (lost.error, _error(launch, monitor, detail))))
     return Recovered(structs.replace(lineage, status=submission.summary(error)), collector.counts, settings)

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, Deadline
 from spark_lineage.launch.log import Log
-from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import ENDED, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.submission.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.submission.event_channel import EventChannel
 from spark_lineage.submission.history_log import HistoryLogs
 from spark_lineage.submission.log_mirror import LogMirror
-from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_monitor import StatusMonitor
 
@@ -25,9 +23,8 @@ if TYPE_CHECKING:
     from spark_lineage.launch.driver import Driver, DriverEnd
     from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.log import Guard
-    from spark_lineage.merge.lineage import TaskState
     from spark_lineage.settings import Settings
-    from spark_lineage.settings.places import Places
+    from spark_lineage.watch.endpoints import Endpoints
 
 LISTENER = "OpenLineage listener"
 # The least time between two requests to a driver's UI whose event log is read: only the progress is news.
@@ -43,6 +40,7 @@ class Submission:
     A running task, one that goes on with the driver of an earlier try, and the recovery of a lost try use it. They
     differ in who calls ``poll``, and in how long ``finish`` may take. ``poll`` and ``finish`` are for one thread.
 
+    :param endpoints: of the launch, as ``endpoints_of`` returns them
     :param driver: what is known of the driver, which others learn more of meanwhile
     :param on_transition: called with each transition of status, in their order, by the thread that brings it
     :param has_event_log: whether the event log is going to report the SparkJobs, so that the driver is asked late
@@ -52,7 +50,7 @@ class Submission:
     def __init__(
         self,
         launch: Launch,
-        places: Places,
+        endpoints: Endpoints,
         settings: Settings,
         driver: Driver,
         guard: Guard,
@@ -64,7 +62,6 @@ class Submission:
         self.driver = driver
         self.collector = DirectoryCollector(Path(launch.directory), guard.log)
         self.collector.source = launch.events_from or "directory"
-        endpoints = endpoints_of(launch, places, guard)
         self.sources = Sources(endpoints, driver)
         self.monitor = StatusMonitor(
             self.sources,
@@ -191,13 +188,6 @@ class Submission:
                 if end.application_id and self.application_ids and end.application_id not in self.application_ids:
                     end = replace(end, status="UNKNOWN", detail=f"its id is that of {end.application_id} by now")
                 self.monitor.note(end.status, end.source, end.detail)
-
-    def conclude(self, facts: EndFacts) -> TaskState:
-        """Return how the task ended (M4); ``driver`` of the facts is what the cluster manager says."""
-        monitor = self.monitor
-        has_failed = monitor.has_uncaught_failure()
-        known = replace(facts, driver=monitor.driver_status, has_uncaught_failure=has_failed)
-        return conclude(known, [*monitor.transitions("APPLICATION"), *monitor.transitions("DRIVER")])
 
     def summary(self, error: str) -> StatusSummary:
         """Return what is known of the status, and where to read on."""

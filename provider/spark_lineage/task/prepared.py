@@ -116,7 +116,7 @@ class Prepared:
         :raises Exception: when that cannot be done: the job runs without lineage
         """
         launch, lineage, properties = self._new_launch()
-        endpoints = endpoints_of(launch, self.task.places, None)
+        endpoints = endpoints_of(launch, self.task.places, self.guard)
         route = route_of(
             launch,
             self.task.settings,
@@ -154,7 +154,7 @@ class Prepared:
         places = (*(log.places if log is not None else ()), *self.adapter.log_places)
         launch = structs.replace(launch, event_logs=tuple(dict.fromkeys(places)))
         configuration = properties if injection is None else injection.prepared.conf
-        running = Running(self, launch, configuration, injection=injection, is_new=True)
+        running = Running(self, launch, endpoints, configuration, injection=injection, is_new=True)
         if earlier is not None:
             earlier.hand_over(running.submission)
         if lacking:
@@ -179,7 +179,8 @@ class Prepared:
         launch = structs.replace(launch, **ours, event_conn_ids=self.task.settings.lineage_conn_id)
         # The properties of the job are stored nowhere: the operator's own are the only ones known.
         self.adapter.remember_secrets()
-        running = Running(self, launch, self._submitted_with()[0])
+        endpoints = endpoints_of(launch, self.task.places, self.guard)
+        running = Running(self, launch, endpoints, self._submitted_with()[0])
         with self.guard("The timeline begins with this try", can_fail=False):
             running.submission.monitor.reattached(launch.external_id or "", launch.try_number)
         running.follow("the job of an earlier try")
@@ -204,7 +205,8 @@ class Prepared:
         launch = msgspec.convert(kept["launch"], Launch)
         self.adapter.remember_secrets()
         self.adapter.driver.is_submitted, self.adapter.driver.driver_id = True, launch.external_id
-        running = Running(self, launch, self._submitted_with()[0])
+        endpoints = endpoints_of(launch, self.task.places, self.guard)
+        running = Running(self, launch, endpoints, self._submitted_with()[0])
         known, new = (msgspec.convert(one, list[StatusTransition]) for one in (kept["transitions"], seen))
         running.submission.monitor.resume(launch.external_id or "", known)
         running.follow("the deferred job (resumed)")

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from spark_lineage.inject.task_injection import TaskInjection
     from spark_lineage.merge.lineage import TaskState
     from spark_lineage.task.prepared import Prepared
+    from spark_lineage.watch.endpoints import Endpoints
 
 # The least time to read files that are on disk already, and to finish the line in progress.
 _AT_LEAST_SECONDS, _LINE_SECONDS = 0.5, 0.3
@@ -58,6 +59,7 @@ class Running:
         self,
         prepared: Prepared,
         launch: Launch,
+        endpoints: Endpoints,
         configuration: Mapping[str, str],
         *,
         injection: TaskInjection | None = None,
@@ -76,7 +78,7 @@ class Running:
         prepared.adapter.driver.driver_id = prepared.adapter.driver.driver_id or launch.external_id
         self.submission = Submission(
             launch,
-            task.places,
+            endpoints,
             task.settings,
             prepared.adapter.driver,
             self.guard,

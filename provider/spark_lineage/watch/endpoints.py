@@ -111,18 +111,14 @@ def unknown_seconds(extra: Mapping[str, Any]) -> float:
     return cast("float", _READERS[key][1])
 
 
-def endpoints_of(launch: Launch, places: Places, guard: Guard | None) -> Endpoints:
-    """Return the endpoints of a launch; those that need no settings, where one of its connection does not fit.
-
-    :param guard: says what does not fit; None where that is said already
-    """
-    trouble = "The cluster is not asked as the connection says"
+def endpoints_of(launch: Launch, places: Places, guard: Guard) -> Endpoints:
+    """Return the endpoints of a launch; those that need no settings, where one of its connection does not fit."""
     known: dict[str, Any] = {
         "yarn_urls": launch.yarn_urls,
         "webhdfs_urls": launch.webhdfs_urls,
         "history_url": launch.history_url,
     }
-    with guard(trouble, can_fail=False) if guard is not None else suppress(SettingError):
+    with guard("The cluster is not asked as the connection says", can_fail=False):
         return Endpoints(launch.master, launch.deploy_mode, places.extra, places.status, **known)
     deploy_mode = "cluster" if launch.deploy_mode == "cluster" else "client"
     return Endpoints(launch.master, deploy_mode, {}, **known)
