@@ -15,17 +15,17 @@ from spark_lineage.merge.accounting import OF_PROGRAM
 from spark_lineage.merge.lineage import Catalog, CatalogChange, DatasetLineage, SchemaField, TaskLineage, UnreadPart
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.settings import Settings
-from spark_lineage.task.last_end import MOST_RUNS, LastEnd, Learnt, Record, with_last_types
+from spark_lineage.task.last_end import MOST_RUNS, LastEnd, ListenerNeed, Record, with_last_types
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
-ENOUGH = Learnt(AT, "", "4.2")
+ENOUGH = ListenerNeed(AT, "", "4.2")
 READ = {
     "namespace": "file",
     "name": "/orders",
     "facets": {"schema": {"fields": [{"name": "id", "type": "int"}, {"name": "shop", "type": "string"}]}},
 }
 WRITTEN = {"namespace": "file", "name": "/sums", "facets": {"schema": {"fields": [{"name": "id", "type": "int"}]}}}
-END = LastEnd(is_streaming=False, inputs=[READ], outputs=[WRITTEN], learnt=ENOUGH)
+END = LastEnd(is_streaming=False, inputs=[READ], outputs=[WRITTEN], listener_need=ENOUGH)
 
 
 def dataset(name: str, *columns: str) -> DatasetLineage:
@@ -85,9 +85,9 @@ def test_with_last_types_gives_an_output_of_another_input_no_type() -> None:
     [
         (structs.replace(ALONE, evidence=("listener", "event_log")), END),
         (ALONE, None),
-        (ALONE, structs.replace(END, learnt=None)),
-        (ALONE, structs.replace(END, learnt=structs.replace(ENOUGH, lacking="inputs"))),
-        (ALONE, structs.replace(END, learnt=structs.replace(ENOUGH, is_harmed=True))),
+        (ALONE, structs.replace(END, listener_need=None)),
+        (ALONE, structs.replace(END, listener_need=structs.replace(ENOUGH, lacking="inputs"))),
+        (ALONE, structs.replace(END, listener_need=structs.replace(ENOUGH, is_harmed=True))),
     ],
 )
 def test_others_get_none(lineage: TaskLineage, end: LastEnd | None) -> None:
@@ -98,7 +98,7 @@ def test_a_log_that_is_enough_is_alone_until_so_many_runs_or_other_versions() ->
     assert ENOUGH.why_alone("4.2") == "OpenLineage's listener added nothing to this program on 2026-01-02"
     assert not ENOUGH.why_alone("4.3")
     assert not structs.replace(ENOUGH, lacking="inputs").why_alone("4.2")
-    after: Learnt | None = ENOUGH
+    after: ListenerNeed | None = ENOUGH
     for _ in range(MOST_RUNS):
         assert after is not None
         assert after.why_alone("4.2")
@@ -153,5 +153,5 @@ def test_an_end_is_kept_with_what_was_learnt_and_without_datasets_keeps_those_be
     assert Record(Settings(records_dir=place), load).end == kept
     harmed = structs.replace(ENOUGH, is_harmed=True)
     record.keep(None, kept, harmed)
-    assert Record(Settings(records_dir=place), load).end == structs.replace(kept, learnt=harmed)
+    assert Record(Settings(records_dir=place), load).end == structs.replace(kept, listener_need=harmed)
     assert Record(Settings(records_dir=place), other).end is None

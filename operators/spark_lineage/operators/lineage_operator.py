@@ -160,7 +160,7 @@ class LineageOperator(BaseOperator):
 
     def defer(self, *, trigger: Any, method_name: str, kwargs: dict[str, Any] | None = None, **how: Any) -> NoReturn:
         """Defer as every operator does; the process that resumes gets what is known of a job that a service runs."""
-        kept = self._session.kept_of_service() if self._session is not None else None
+        kept = self._session.handover_of_service() if self._session is not None else None
         kwargs = {**(kwargs or {}), _KEPT: kept} if kept else kwargs
         super().defer(trigger=trigger, method_name=method_name, kwargs=kwargs, **how)
 

@@ -80,7 +80,7 @@ class LineageSparkSubmitOperator(LineageOperator, SparkSubmitOperator):
         session, hook = self._session, self._hook
         if session is None or hook is None:
             return
-        kept = session.kept(launch_of(hook, self._conn_id, external_id))
+        kept = session.handover(launch_of(hook, self._conn_id, external_id))
         seconds = max(_LEAST_POLL_SECONDS, self._status_poll_interval)
         limit = self.execution_timeout
         deadline = None if limit is None else kept["began"] + limit.total_seconds()

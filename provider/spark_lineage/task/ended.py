@@ -28,7 +28,7 @@ from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status
 from spark_lineage.secrets.redaction import explain_error
 from spark_lineage.submission.declared import add_inlets_and_outlets
-from spark_lineage.task.last_end import OTHER_NAMES, Learnt, with_last_types
+from spark_lineage.task.last_end import CHANGING_NAMES, ListenerNeed, with_last_types
 from spark_lineage.task.links import JOB
 from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES
 from spark_lineage.watch.status_monitor import AIRFLOW, SUBMIT
@@ -98,15 +98,14 @@ class Ended:
             application = Application(running.launch.application_run_id, "", "", application_id=application_id)
             lineage = structs.replace(lineage, applications=(application,))
         with running.guard("Nothing is learnt of the program", can_fail=False):
-            prepared.events.learnt = _learnt(running, lineage, reason, is_whole=is_whole)
-            lineage = with_last_types(lineage, prepared.events.repeated)
+            prepared.events.listener_need = _listener_need(running, lineage, reason, is_whole=is_whole)
+            lineage = with_last_types(lineage, prepared.events.last_end)
         lineage = structs.replace(lineage, status=running.submission.summary(reason))
         # The error reports that the service took no job.
         is_refused = error is not None and running.launch.service and running.submission.driver.driver_id is None
-        known = collector.counts.read or collector.state.logged or is_refused
-        is_lacking = running.is_injected and is_whole and not known
+        has_source = collector.counts.read or collector.state.logged or is_refused
         lacking = None
-        if is_lacking:
+        if running.is_injected and is_whole and not has_source:
             text = nothing_came(running.launch, collector.counts, has_listener=running.has_listener)
             lacking = LineageRequiredError(text)
         return cls(running, lineage, error, lacking)
@@ -175,22 +174,22 @@ def nothing_came(launch: Launch, counts: LineCounts, *, has_listener: bool) -> s
     )
 
 
-def _learnt(running: Running, lineage: TaskLineage, reason: str, *, is_whole: bool) -> Learnt | None:
+def _listener_need(running: Running, lineage: TaskLineage, reason: str, *, is_whole: bool) -> ListenerNeed | None:
     """Return what is known of the program from now on, None where the next run is to have both sources."""
     prepared = running.prepared
-    known, end, made_with = prepared.events.learnt, prepared.events.repeated, prepared.made_with
+    known, end, made_with = prepared.events.listener_need, prepared.events.last_end, prepared.made_with
     if prepared.task.settings.evidence != "auto" or not is_known(prepared.context["task"]):
         return None
     if lineage.state == "FAIL" and running.has_listener and _OUT_OF_MEMORY.search(reason):
-        return Learnt(datetime.now(UTC), "", made_with, is_harmed=True)
+        return ListenerNeed(datetime.now(UTC), "", made_with, is_harmed=True)
     if lineage.state != "COMPLETE" or not is_whole or (known and known.lacking and known.made_with == made_with):
         return known
     if "listener" in lineage.evidence:
         lacking = lacking_in_log(running.submission.collector.state, lineage, naming=prepared.task.naming)
         if end is not None and end.has_new_datasets(lineage):
-            lacking = OTHER_NAMES
+            lacking = CHANGING_NAMES
         running.guard.log.debug("The event log alone lacks: %s", lacking or "nothing, so that it is enough from now on")
-        return Learnt(datetime.now(UTC), lacking, made_with)
+        return ListenerNeed(datetime.now(UTC), lacking, made_with)
     return known.after(lineage, end) if known and end and lineage.evidence else known
 
 

@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 MOST_RUNS = 20
 """The number of runs with the log alone before one has both sources again."""
 _RECORDS = BoundedPlace("the store of records_dir", 5.0)
-OTHER_NAMES = "datasets, whose names differ from run to run"
+CHANGING_NAMES = "datasets, whose names differ from run to run"
 # The facets that stay true until the dataset is read or written again. Without ``schema``, Marquez shows no columns.
 _FACETS = ("schema", "symlinks", "dataSource", "catalog", "storage", "datasetType")
 _OF_CHANGE = ("change", "namespace", "name", "objectName", "schema")
 
 
-class Learnt(Struct, frozen=True):
+class ListenerNeed(Struct, frozen=True):
     """The need of a program for the listener, as its last run with both sources has shown.
 
     :param at: its end
@@ -77,7 +77,7 @@ class Learnt(Struct, frozen=True):
             return f"the driver ran out of memory with OpenLineage's listener on {day}"
         return f"OpenLineage's listener added nothing to this program on {day}"
 
-    def after(self, lineage: TaskLineage, end: LastEnd) -> Learnt | None:
+    def after(self, lineage: TaskLineage, end: LastEnd) -> ListenerNeed | None:
         """Return what is known after a run with the event log alone; None where it was not what the ``end`` names."""
         # A program that has turned its log off leaves nothing in it.
         is_silent = bool(end.inputs or end.outputs) and not (lineage.inputs or lineage.outputs)
@@ -86,12 +86,12 @@ class Learnt(Struct, frozen=True):
 
 
 class LastEnd(Struct, frozen=True, dict=True):
-    """The datasets and changes of an end, as the JSON of OpenLineage, and what was learnt of the program."""
+    """The datasets and changes of an end, as the JSON of OpenLineage, and the need of the program for the listener."""
 
     is_streaming: bool
     inputs: list[dict[str, Any]]
     outputs: list[dict[str, Any]]
-    learnt: Learnt | None = None
+    listener_need: ListenerNeed | None = None
     changes: list[dict[str, Any]] = []
 
     @cached_property
@@ -137,13 +137,13 @@ class Record:
         except (FileNotFoundError, msgspec.DecodeError):
             return None
 
-    def keep(self, content: bytes | None, earlier: LastEnd | None, learnt: Learnt | None) -> None:
+    def keep(self, content: bytes | None, earlier: LastEnd | None, need: ListenerNeed | None) -> None:
         """Keep the datasets of an event in the place of those before.
 
         :param content: the JSON of a ``RunEvent``, without secrets; None keeps those of the ``earlier`` end
         """
         if content is None:
-            end = structs.replace(earlier or LastEnd(is_streaming=False, inputs=[], outputs=[]), learnt=learnt)
+            end = structs.replace(earlier or LastEnd(is_streaming=False, inputs=[], outputs=[]), listener_need=need)
         else:
             event = msgspec.json.decode(content)
             processing = event["job"].get("facets", {}).get("jobType", {}).get("processingType")
@@ -152,7 +152,7 @@ class Record:
                 return
             changes = event.get("run", {}).get("facets", {}).get(CATALOG_CHANGES_KEY, {}).get("changes", [])
             changes = [{name: each[name] for name in _OF_CHANGE if name in each} for each in changes]
-            end = LastEnd(processing == "STREAMING", inputs, outputs, learnt, changes)
+            end = LastEnd(processing == "STREAMING", inputs, outputs, need, changes)
         self._bound.use(lambda: self._write(msgspec.json.encode(end)))
 
     def _write(self, content: bytes) -> None:
@@ -180,10 +180,10 @@ def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> Oper
 
 def with_last_types(lineage: TaskLineage, end: LastEnd | None) -> TaskLineage:
     """Add what the last run with both sources lends to a lineage of the log alone, if that lacks nothing else."""
-    learnt = None if end is None else end.learnt
-    if end is None or learnt is None or learnt.lacking or learnt.is_harmed or lineage.evidence != ("event_log",):
+    need = None if end is None else end.listener_need
+    if end is None or need is None or need.lacking or need.is_harmed or lineage.evidence != ("event_log",):
         return lineage
-    return structs.replace(end.lent.to(lineage), types_from=learnt.at)
+    return structs.replace(end.lent.to(lineage), types_from=need.at)
 
 
 def _kept(dataset: dict[str, Any]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class Prepared:
     @property
     def expected(self) -> TaskLineage | None:
         """The lineage that the DAG declares, with that of the last run of the same program; None for nothing."""
-        earlier = self.events.repeated
+        earlier = self.events.last_end
         sides = {} if earlier is None else {"inputs": earlier.inputs, "outputs": earlier.outputs}
         return declared_lineage(self.context, self.started, self.guard, task_state="COMPLETE", **sides)
 
@@ -99,9 +99,9 @@ class Prepared:
     @property
     def job_type(self) -> JobType | None:
         """The type of the operator's job, else of the program's last run; None where neither is known."""
-        if self.adapter.job_type is not None or self.events.repeated is None:
+        if self.adapter.job_type is not None or self.events.last_end is None:
             return self.adapter.job_type
-        return "STREAMING" if self.events.repeated.is_streaming else "BATCH"
+        return "STREAMING" if self.events.last_end.is_streaming else "BATCH"
 
     def lacking(self) -> str:
         """Return the reason, as it is counted, why no event log of the job is read; empty where one is."""
@@ -196,19 +196,19 @@ class Prepared:
         found = launches_below(root, task.dag_id, task.run_id, task.task_id, str(task.map_index))
         return next((one for one in found if one.external_id == driver_id), None)
 
-    def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> Running:
+    def resume(self, handover: Mapping[str, Any], seen: Sequence[Any]) -> Running:
         """Go on with the job of a task that was deferred.
 
-        :param kept: what ``LineageSession.kept`` has returned
+        :param handover: what ``LineageSession.handover`` has returned
         :param seen: the transitions that the trigger has seen, as JSON
         """
-        launch = msgspec.convert(kept["launch"], Launch)
+        launch = msgspec.convert(handover["launch"], Launch)
         self.adapter.remember_secrets()
         self.adapter.driver.is_submitted, self.adapter.driver.driver_id = True, launch.external_id
         endpoints = endpoints_of(launch, self.task.places, self.guard)
         running = Running(self, launch, endpoints, self._submitted_with()[0])
-        known, new = (msgspec.convert(one, list[StatusTransition]) for one in (kept["transitions"], seen))
-        running.submission.monitor.resume(launch.external_id or "", known)
+        earlier, new = (msgspec.convert(one, list[StatusTransition]) for one in (handover["transitions"], seen))
+        running.submission.monitor.resume(launch.external_id or "", earlier)
         running.follow("the deferred job (resumed)")
         for one in new:
             running.submission.monitor.report(report_of(one))
@@ -278,7 +278,7 @@ class Prepared:
                 url, settings.event_log_from, endpoints.webhdfs_urls, has_history=has_history
             ),
             guard=self.guard,
-            why_alone=learnt.why_alone(self.made_with) if (learnt := self.events.learnt) is not None else "",
+            why_alone=need.why_alone(self.made_with) if (need := self.events.listener_need) is not None else "",
         )
         self.adapter.inject(injection.prepared)
         # YARN removes the files that a driver leaves in its container.

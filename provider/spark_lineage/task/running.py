@@ -21,7 +21,7 @@ from spark_lineage.launch.bounded_run import (
     Deadline,
 )
 from spark_lineage.launch.directory import LAUNCH_FILE, root_of
-from spark_lineage.launch.launch import Launch, storable_transitions, store_launch
+from spark_lineage.launch.launch import Launch, store_launch
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Log, error_text, log_trouble
 from spark_lineage.launch.retention import clean_up, remove_submitted
@@ -217,10 +217,6 @@ class Running:
         """Wait until the files on disk are read and a RUNNING event of them is on its way."""
         self._tracking.repeat()
         self._has_looked.wait(self._settings.lineage_timeout)
-
-    def kept_transitions(self) -> list[Any]:
-        """Return the timeline so far for the resuming process, as JSON."""
-        return storable_transitions(self.submission.monitor.summary().transitions)
 
     def leave(self) -> None:
         """Stop following a job that its task does not wait for: it is a job of its own, whose end a server sends.

@@ -28,7 +28,7 @@ from spark_lineage.launch.bounded_run import (
     Kill,
     cut_off_by,
 )
-from spark_lineage.launch.launch import Launch, storable
+from spark_lineage.launch.launch import Launch, storable, storable_transitions
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, LineageRequiredError
 from spark_lineage.merge.conclusion import EndFacts, conclude
@@ -165,7 +165,7 @@ class LineageSession:
         if self._running is not None:
             self._begin()
 
-    def kept(self, launch: Launch) -> dict[str, Any]:
+    def handover(self, launch: Launch) -> dict[str, Any]:
         """Return what the process needs, as JSON, that resumes a task which is deferred.
 
         :param launch: what the operator knows of its driver
@@ -174,28 +174,30 @@ class LineageSession:
         self._defers = True
         transitions: list[Any] = []
         if self._running is not None:
-            ours, transitions = self._running.launch, self._running.kept_transitions()
+            ours = self._running.launch
+            transitions = storable_transitions(self._running.submission.monitor.summary().transitions)
             yarn_urls = ours.yarn_urls or launch.yarn_urls
             launch = structs.replace(ours, external_id=launch.external_id, yarn_urls=yarn_urls)
         known = {"began": self._began, "has_looked": self._has_looked, "links": self._links.urls}
         return {"launch": storable(launch), "transitions": transitions, **known}
 
-    def kept_of_service(self) -> dict[str, Any] | None:
+    def handover_of_service(self) -> dict[str, Any] | None:
         """Return the same of a job that a service runs, None of any other, and of one that is not submitted yet."""
         adapter = self._prepared.adapter if self._prepared is not None else None
         if adapter is None or not adapter.is_service or adapter.driver.driver_id is None:
             return None
         master, driver_id = adapter.submitter.master, adapter.driver.driver_id
         conn_id = self._task.conn_id
-        return self.kept(Launch("", "", external_id=driver_id, conn_id=conn_id, master=master, deploy_mode="cluster"))
+        launch = Launch("", "", external_id=driver_id, conn_id=conn_id, master=master, deploy_mode="cluster")
+        return self.handover(launch)
 
-    def resume(self, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
+    def resume(self, handover: Mapping[str, Any], seen: Sequence[Any]) -> None:
         """Resume the job of a deferred task; ``seen`` are the transitions that the trigger has seen, as JSON."""
-        self._links.urls |= kept.get("links", {})
-        self._began = kept.get("began", self._began)
+        self._links.urls |= handover.get("links", {})
+        self._began = handover.get("began", self._began)
         with self._guard("The lineage of the job is not collected"):
             if self._prepared is not None:
-                self._running = self._prepared.adapter.observer = self._prepared.resume(kept, seen)
+                self._running = self._prepared.adapter.observer = self._prepared.resume(handover, seen)
                 self._events.resume()
 
     def send_running(self) -> None:
@@ -265,7 +267,7 @@ class LineageSession:
         failure = error
         try:
             with self._guard("The task's event carries no lineage", can_fail=error is None):
-                running = self._found()
+                running = self._find_job()
                 if running is not None and error is None and running.launch.parent:
                     running.leave()
                 elif running is not None:
@@ -291,7 +293,7 @@ class LineageSession:
                     if not self._killing.wait(self._kill.deadline.within(math.inf, leaving=AFTER_READING_SECONDS)):
                         self._guard.log.warning("The job is still being killed; its task does not wait for that.")
 
-    def _found(self) -> Running | None:
+    def _find_job(self) -> Running | None:
         """Return the job of this execution, or one that had ended before this try came."""
         if not self._is_attached:
             self._guard.log.info("The task has no lineage: it has run nothing by the hook of its operator.")

@@ -41,7 +41,7 @@ from spark_lineage.merge.conclusion import reported_end
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import TaskSettings
-from spark_lineage.task.last_end import LastEnd, Learnt, Record, with_last_end, with_last_types
+from spark_lineage.task.last_end import LastEnd, ListenerNeed, Record, with_last_end, with_last_types
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -86,8 +86,8 @@ class TaskEvents:
         self._asset_count = 0
         self._last: tuple[EventType, Outgoing | None, str] | None = None
         self._record: Record | None = None
-        self.repeated: LastEnd | None = None
-        self.learnt: Learnt | None = None
+        self.last_end: LastEnd | None = None
+        self.listener_need: ListenerNeed | None = None
         """What is known of the program, to be kept with the end."""
         with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], instance)
@@ -98,8 +98,8 @@ class TaskEvents:
             self._provider = "" if self._is_silent else transport_text()
         with guard("The next START repeats no datasets", can_fail=False):
             self._record = Record(settings, context["task"])
-            self.repeated = self._record.end
-            self.learnt = None if self.repeated is None else self.repeated.learnt
+            self.last_end = self._record.end
+            self.listener_need = None if self.last_end is None else self.last_end.listener_need
 
     def begin(self, declared: TaskLineage | None, counts: LineCounts | None = None) -> None:
         """Send START to the connections, once; the provider has done so already.
@@ -112,9 +112,9 @@ class TaskEvents:
         self._has_begun = True
         with self._guard("The START of the task is not sent", can_fail=False):
             lineage = declared or TaskLineage("RUNNING")
-            if self.repeated is not None and self.repeated.is_streaming:
+            if self.last_end is not None and self.last_end.is_streaming:
                 lineage = structs.replace(lineage, is_streaming=True)
-            self._put("START", with_last_end(self._known(lineage, counts), self.repeated))
+            self._put("START", with_last_end(self._operator_lineage(lineage, counts), self.last_end))
 
     def resume(self) -> None:
         """Learn that the process that has begun the task has sent its START."""
@@ -122,7 +122,7 @@ class TaskEvents:
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
         """Send what is known so far, beside what the START has repeated, unless the end was sent."""
-        known = with_last_end(self._known(with_last_types(lineage, self.repeated), counts), self.repeated)
+        known = with_last_end(self._operator_lineage(with_last_types(lineage, self.last_end), counts), self.last_end)
         if self._has_ended or self._is_silent:
             return
         event = self._put("RUNNING", known)
@@ -149,12 +149,12 @@ class TaskEvents:
         """
         if self._has_ended:
             return
-        earlier = self.repeated
+        earlier = self.last_end
         is_idle = earlier is not None and earlier.is_streaming and not (lineage.inputs or lineage.outputs)
         if is_idle:
             # An idle stream stays a stream, with its last datasets: else Marquez would take it for a batch.
             lineage = structs.replace(lineage, is_streaming=True)
-        known = self._known(lineage, counts)
+        known = self._operator_lineage(lineage, counts)
         known = with_last_end(known, earlier) if is_idle else known
         if counts is not None:
             self.operator_lineage = known
@@ -253,12 +253,12 @@ class TaskEvents:
 
     def _keep_end(self, event: Outgoing | None) -> None:
         # The record of a failed run says only whether the listener has harmed it.
-        is_kept = event is not None or (self.learnt is not None and self.learnt.is_harmed)
+        is_kept = event is not None or (self.listener_need is not None and self.listener_need.is_harmed)
         if self._record is not None and is_kept:
             with self._guard("The next START repeats no datasets", can_fail=False):
-                self._record.keep(None if event is None else event.body, self.repeated, self.learnt)
+                self._record.keep(None if event is None else event.body, self.last_end, self.listener_need)
 
-    def _known(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
+    def _operator_lineage(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
         limit, log = int(self._settings.max_event_bytes), self._guard.log
         return operator_lineage(lineage, counts, limit, log, details=self._details, deadline=self._kill.deadline)
 
