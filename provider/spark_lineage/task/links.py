@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[^][{}/?#\s]+)([/?#][^{}\s]*)?")
 _MARQUEZ_JOB, _MARQUEZ_DATASET = "/lineage/job/{namespace}/{job}", "/lineage/dataset/{dataset_namespace}/{dataset}"
+_TRIES_KEY = "spark_lineage_tries"
 KEY = "spark_lineage"
 """The key of the only XCom of a task: what the add-on ``view`` makes for the tab, and the links of the task."""
 
@@ -68,12 +69,17 @@ DATASET = SparkLink("Dataset")
 class TaskLinks:
     """The XCom of one task instance: its links, and what the tab shows; ``urls`` has the pushed links, by name.
 
-    Any thread may show a link; ``push`` is for the task's own thread, and ``push_view`` for the one that reports.
+    Any thread may show a link; ``push`` is for the task's own thread, and ``show_event`` for the one that reports.
+
+    :param store: Airflow's task state store, which keeps the earlier tries; None where there is none
     """
 
-    def __init__(self, task_instance: Any, guard: Guard) -> None:
+    def __init__(self, task_instance: Any, guard: Guard, store: Any = None) -> None:
         self.urls: dict[str, str] = {}
         self._view: Mapping[str, Any] = {"v": 1}
+        # The earlier tries of the task instance, read once with the first event.
+        self._tries: list[Any] | None = None
+        self._store = store
         self._task_instance = task_instance
         self._guard = guard
         self._shown: dict[str, str] = {}
@@ -99,6 +105,28 @@ class TaskLinks:
         if self.urls != before:
             with self._guard("A link of the task is not shown", can_fail=False):
                 self._push()
+
+    def show_event(self, state: str, event: bytes, why: str = "") -> None:
+        """Leave an event and earlier tries for the tab "Lineage" of Airflow 3.1 and newer.
+
+        :param why: why there is no lineage
+        """
+        with self._guard("The tab of the task does not show its lineage", can_fail=False):
+            from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
+
+            from spark_lineage import add_ons
+            from spark_lineage.launch.bounded_run import XCOMS
+            from spark_lineage.secrets.redaction import redact
+
+            if not AIRFLOW_V_3_1_PLUS or (tab := add_ons.part("tab")) is None:
+                return
+            number, store = self._task_instance.try_number, self._store
+            if self._tries is None:
+                self._tries = (XCOMS.use(lambda: store.get(_TRIES_KEY)) if store is not None else None) or []
+            self.push_view(tab.of_event(event, why=redact(why), number=number, tries=self._tries))
+            if store is not None and state in ("FAIL", "ABORT"):
+                tries = tab.with_try(self._tries, event, number)
+                XCOMS.use(lambda: store.set(_TRIES_KEY, tries))
 
     def push_view(self, view: Mapping[str, Any]) -> None:
         """Push what the tab shows, with the links."""

@@ -72,7 +72,7 @@ class LineageSession:
         self._kill = Kill.of_process = Kill()
         self._killing: BoundedRun | None = None
         self._has_succeeded = self._is_attached = False
-        self._links = TaskLinks(context.get("ti"), guard)
+        self._links = TaskLinks(context.get("ti"), guard, context.get("task_state_store"))
         self._events = TaskEvents(context, self._kill, task.settings, guard, self._links)
         self._started = datetime.now(UTC)
         self._prepared: Prepared | None = None

@@ -24,6 +24,7 @@ from spark_lineage.emit.run_event import collection_facet
 from spark_lineage.emit.task_event import (
     NO_DETAILS,
     AirflowTry,
+    Emission,
     EventType,
     JobDetails,
     emission,
@@ -33,7 +34,7 @@ from spark_lineage.emit.task_event import (
     task_event,
     transport_text,
 )
-from spark_lineage.launch.bounded_run import BRIEF_SECONDS, XCOMS, BoundedRun, Kill
+from spark_lineage.launch.bounded_run import BRIEF_SECONDS, BoundedRun, Kill
 from spark_lineage.launch.launch import indexed
 from spark_lineage.launch.line import LineCounts, no_event_log
 from spark_lineage.launch.log import Guard, error_text
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
 
 # The OpenLineage provider sends child runs one after another.
 _CHILDREN_SECONDS = 10.0
-_TRIES_KEY = "spark_lineage_tries"
 
 
 class TaskEvents:
@@ -72,13 +72,11 @@ class TaskEvents:
         self._settings = settings
         self._guard = guard
         self._links = links
-        # The earlier tries of the task instance, read once with the first event.
-        self._tries: list[Any] | None = None
         self._lock = threading.Lock()
         instance = context["ti"]
         self._airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
         self._details = NO_DETAILS
-        self._is_silent = False
+        self._emission = Emission(is_sent=True, has_lineage=True)
         self._sender: ConnectionSender | None = None
         # The line "Delivery" of the log needs these.
         self._types: list[str] = []
@@ -91,11 +89,11 @@ class TaskEvents:
         """What is known of the program, to be kept with the end."""
         with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], instance)
-            self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
-            if settings.lineage_conn_id and not self._is_silent:
+            self._emission = emission(context["task"], instance.dag_id, instance.task_id)
+            if settings.lineage_conn_id and self._emission.is_sent:
                 self._sender = ConnectionSender(settings.lineage_conn_id, settings, guard)
         with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
-            self._provider = "" if self._is_silent else transport_text()
+            self._provider = transport_text() if self._emission.is_sent else ""
         with guard("The next START repeats no datasets", can_fail=False):
             self._record = Record(settings, context["task"])
             self.last_end = self._record.end
@@ -122,11 +120,12 @@ class TaskEvents:
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
         """Send what is known so far, beside what the START has repeated, unless the end was sent."""
-        known = with_last_end(self._operator_lineage(with_last_types(lineage, self.last_end), counts), self.last_end)
-        if self._has_ended or self._is_silent:
+        if self._has_ended or not self._emission.is_sent:
             return
+        known = with_last_end(self._operator_lineage(with_last_types(lineage, self.last_end), counts), self.last_end)
         event = self._put("RUNNING", known)
-        self._show("RUNNING", event)
+        if event is not None and not self._has_ended:
+            self._links.show_event("RUNNING", event.body)
         if lineage.is_streaming:
             # A stream has no end but a kill.
             self._keep_end(event)
@@ -211,10 +210,12 @@ class TaskEvents:
             parts.insert(0, f"{types} for {where} ({left})" if left else f"{types} to {where}")
         if self._asset_count:
             parts.append(f"outputs given to Airflow as assets: {self._asset_count}")
-        why_not = "an emission policy silences this task" if self._is_silent else "no backend is named"
+        why_not = "no backend is named" if self._emission.is_sent else "an emission policy silences this task"
         log = self._guard.log.warning if left else self._guard.log.info
         log("Delivery: %s", "; ".join(filter(None, parts)) or f"none, because {why_not}")
-        self._show(*self._last)
+        state, event, why = self._last
+        if event is not None:
+            self._links.show_event(state, event.body, why)
 
     def _put(self, event_type: EventType, known: OperatorLineage[Any, Any]) -> Outgoing | None:
         """Send an event that is not the end; return it, None where it could not be made or the end was sent."""
@@ -234,23 +235,6 @@ class TaskEvents:
                 send(event)
         return encoded
 
-    def _show(self, state: EventType, event: Outgoing | None, why: str = "") -> None:
-        """Leave an event and earlier tries for the tab "Lineage" of Airflow 3.1 and newer: an XCom that users read."""
-        with self._guard("The tab of the task does not show its lineage", can_fail=False):
-            from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
-
-            if event is None or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
-                return
-            if (tab := add_ons.part("tab")) is not None:
-                number, store = self._context["ti"].try_number, self._context.get("task_state_store")
-                if self._tries is None:
-                    found: Any = None if store is None else XCOMS.use(lambda: store.get(_TRIES_KEY))
-                    self._tries = found or []
-                self._links.push_view(tab.of_event(event.body, why=redact(why), number=number, tries=self._tries))
-                if store is not None and state in ("FAIL", "ABORT"):
-                    kept = tab.with_try(self._tries, event.body, number)
-                    XCOMS.use(lambda: store.set(_TRIES_KEY, kept))
-
     def _keep_end(self, event: Outgoing | None) -> None:
         # The record of a failed run says only whether the listener has harmed it.
         is_kept = event is not None or (self.listener_need is not None and self.listener_need.is_harmed)
@@ -269,8 +253,9 @@ class TaskEvents:
                     append_event(directory, each.body)
             if self._sender is not None:
                 self._sender.put(each, at_most_seconds=BRIEF_SECONDS)
-        seconds = self._kill.deadline.within(_CHILDREN_SECONDS).seconds_left
-        self._children = send_children(events, seconds, self._context["ti"])
+        if events and all(self._emission):
+            seconds = self._kill.deadline.within(_CHILDREN_SECONDS).seconds_left
+            self._children = f"{send_within(seconds, events, send)} of {len(events)} events of child runs"
 
 
 def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) -> list[RunEvent]:
@@ -298,13 +283,6 @@ def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) 
         limit_bytes=int(settings.max_event_bytes),
         **job_texts(AirflowTry(task_instance, None, getattr(own, "dag", None), own)),
     )
-
-
-def send_children(events: list[RunEvent], seconds: float, task_instance: Any) -> str:
-    """Send child runs over the transport of the OpenLineage provider, if it sends this task at all; return how many."""
-    if not events or not all(emission(task_instance.task, task_instance.dag_id, task_instance.task_id)):
-        return ""
-    return f"{send_within(seconds, events, send)} of {len(events)} events of child runs"
 
 
 def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunEvent], object]) -> int:
