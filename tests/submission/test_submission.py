@@ -35,15 +35,18 @@ def submission(directory: Path, driver: Driver, deploy_mode: str = "client", **s
     return Submission(launch, endpoints_of(launch, Places(), GUARD), Settings(**settings), driver, GUARD)
 
 
-def test_a_lineage_file_that_cannot_be_read_costs_no_event_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
+@pytest.mark.parametrize("part", ["channel", "collector"])
+def test_a_lineage_file_that_cannot_be_read_costs_no_event_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def fail(*_: object) -> None:
         raise OSError("the disk is broken")
 
     one = submission(tmp_path, driver := Driver())
     log = one.collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / APPLICATION
     log.write_bytes(STREAM.read_bytes())
     one.event_logs.poll()
-    monkeypatch.setattr(one.collector, "finish", fail)
+    monkeypatch.setattr(getattr(one, part), "finish", fail)
     with pytest.raises(OSError, match="the disk is broken"):
         one.finish(Deadline(5))
     assert one.collector.state.executions

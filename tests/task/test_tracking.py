@@ -234,3 +234,15 @@ def test_the_thread_that_sends_waits_for_a_disk_no_longer_than_others(monkeypatc
     assert one.stop(5)
     hangs.set()
     assert len(errors) == 1
+
+
+def test_stop_where_no_thread_could_be_started_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    sent: list[TaskLineage] = []
+    one = tracking(lambda lineage, _: sent.append(lineage))
+    one.report(collected())
+    assert one.stop(1.0)
+    assert not sent

@@ -321,6 +321,21 @@ def test_nothing_is_made_before_the_first_question_is_due(tmp_path: Path) -> Non
     assert threading.active_count() == before, "a monitor that was stopped begins no more"
 
 
+def test_poll_where_no_thread_can_be_started_asks_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    source = Source()
+    watch, _ = watched(tmp_path, while_running=(source,))
+    source.due = 0.0
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        watch.poll()
+    watch.poll()
+    assert source.is_asked.wait(LIMIT_SECONDS)
+    watch.stop()
+
+
 @pytest.mark.parametrize(("has_event_log", "least", "most"), [(True, 20, 40), (False, 0, 2)])
 def test_a_driver_that_logs_what_it_does_is_asked_late(
     tmp_path: Path, has_event_log: bool, least: float, most: float

@@ -135,8 +135,8 @@ class Submission:
 
         :raises OSError: when a lineage file is there and cannot be read; the rest has been read then
         """
-        self.channel.finish(self.collector, until)
         try:
+            self.channel.finish(self.collector, until)
             self.collector.finish()
         finally:
             self._observe()

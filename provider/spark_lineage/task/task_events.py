@@ -178,7 +178,7 @@ class TaskEvents:
                     self._asset_count = assets.emit_assets(lineage, self._context, self._guard.log)
         if self._settings.granularity != "task":
             with self._guard("Child runs are not sent", can_fail=False):
-                self._send_all(task_children(lineage, self._settings, self._context["ti"]), directory)
+                self._send_all(task_children(lineage, self._settings, self._airflow), directory)
         self._last = end, event, why
 
     def begin_children(self, launch: Launch) -> str:
@@ -258,8 +258,9 @@ class TaskEvents:
             self._children = f"{send_within(seconds, events, send)} of {len(events)} events of child runs"
 
 
-def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) -> list[RunEvent]:
+def task_children(lineage: TaskLineage, settings: Settings, airflow: AirflowTry) -> list[RunEvent]:
     """Return the events of the child runs of a task, with its parent and root as the OpenLineage provider has them."""
+    task_instance = airflow.task_instance
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins import macros
 
@@ -274,14 +275,13 @@ def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) 
         macros.lineage_root_job_namespace(task_instance),
         macros.lineage_root_job_name(task_instance),
     )
-    own = task_instance.task
     return child_events(
         lineage,
         settings.granularity,
         task=task,
         root=root,
         limit_bytes=int(settings.max_event_bytes),
-        **job_texts(AirflowTry(task_instance, None, getattr(own, "dag", None), own)),
+        **job_texts(airflow),
     )
 
 

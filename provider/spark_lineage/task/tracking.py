@@ -84,10 +84,12 @@ class Tracking:
             if self._is_over:
                 return
             # A BoundedRun would switch off the limits that the outbox sets for this thread.
-            self._sending = threading.Thread(
+            sending = threading.Thread(
                 target=self._send, args=(lineage, counts), name="spark-lineage-running", daemon=True
             )
-            self._sending.start()
+            # It raises where the host gives no more threads.
+            sending.start()
+            self._sending = sending
 
     def stop(self, seconds: float) -> bool:
         """Send nothing more, and wait for an event that is being sent, so that it does not come after the last one.

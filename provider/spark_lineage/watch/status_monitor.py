@@ -78,8 +78,13 @@ class StatusMonitor:
         """Begin to ask, when the first question is due."""
         due = min(source.due for source in self._sources.while_running)
         if self._thread is None and due <= time.monotonic() and not self._stopping.is_set():
-            self._thread = threading.Thread(target=self._run, name="spark-lineage-status", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._run, name="spark-lineage-status", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                log.debug("No thread asks for the status yet: %s", error)
+            else:
+                self._thread = thread
 
     def stop(self) -> None:
         """Stop within a second; an answer that comes after that is not taken any more."""
