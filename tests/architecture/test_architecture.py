@@ -84,7 +84,7 @@ EXITS = {
         *(f"adapters.{name}" for name in ("spark_sql", "spark_submit")),
     },
     "file or XCom": {
-        *("launch.launch", "watch.status_monitor", "deliver.spool", "task.links", "task.running"),
+        *("launch.launch", "watch.status_monitor", "deliver.spool", "task.links", "task.session"),
         *("task.task_events", "triggers.spark_application"),
     },
     "listener": {"notify.assets", "notify.context", "notify.job_events"},

@@ -50,13 +50,13 @@ _MOST_BYTES = 64 * 1024 * 1024
 _PAGE_BYTES = 4096
 # The disk space that copies of event logs leave free for others.
 FREE_BYTES = 256 * 1024 * 1024
-# A colon may also stand before a port, and an @ after a container: abfss://CONTAINER@ACCOUNT….
 # Object stores, whose URLs have no user otherwise (``ObjectStoragePath``).
 _WITH_CONNECTION = frozenset({"s3", "s3a", "s3n", "gs", "dbfs"})
 # The end of the URL of event logs that Databricks delivers, of any cluster.
 DELIVERED = "/*/eventlog"
 # Ends the URL of the event log that EMR Serverless delivers; the id of the job run replaces the star.
 DELIVERED_JOB = "/*/sparklogs"
+# A colon may also stand before a port, and an @ after a container: abfss://CONTAINER@ACCOUNT….
 _PASSWORD = re.compile(r"(?<=://)[^/@]*:(?!\d+(?:/|\Z))[^@]*@")
 # Most file systems allow 255 bytes a name.
 _NAME_BYTES = 200

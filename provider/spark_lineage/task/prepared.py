@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from spark_lineage.adapters.adapter import OperatorAdapter
+    from spark_lineage.inject.preparation import Submitter
     from spark_lineage.launch.bounded_run import Kill
     from spark_lineage.merge.lineage import JobType, TaskLineage
     from spark_lineage.settings import Settings
@@ -115,7 +116,8 @@ class Prepared:
         :param earlier: the job that the same execution has submitted before: both are one
         :raises Exception: when that cannot be done: the job runs without lineage
         """
-        launch, lineage, properties = self._new_launch()
+        submitter = self.adapter.submitter
+        launch, lineage, properties = self._new_launch(submitter)
         endpoints = endpoints_of(launch, self.task.places, self.guard)
         route = route_of(
             launch,
@@ -136,7 +138,7 @@ class Prepared:
         try:
             with self.guard("The job runs without lineage"):
                 try:
-                    injection = self._injected(launch, lineage, endpoints)
+                    injection = self._injected(launch, lineage, submitter, endpoints)
                 except NoEvidenceError as error:
                     lacking = error.lacking
                     raise
@@ -180,7 +182,7 @@ class Prepared:
         # The properties of the job are stored nowhere: the operator's own are the only ones known.
         self.adapter.remember_secrets()
         endpoints = endpoints_of(launch, self.task.places, self.guard)
-        running = Running(self, launch, endpoints, self._submitted_with()[0])
+        running = Running(self, launch, endpoints, self._submitted_with(self.adapter.submitter)[0])
         with self.guard("The timeline begins with this try", can_fail=False):
             running.submission.monitor.reattached(launch.external_id or "", launch.try_number)
         running.follow("the job of an earlier try")
@@ -206,7 +208,7 @@ class Prepared:
         self.adapter.remember_secrets()
         self.adapter.driver.is_submitted, self.adapter.driver.driver_id = True, launch.external_id
         endpoints = endpoints_of(launch, self.task.places, self.guard)
-        running = Running(self, launch, endpoints, self._submitted_with()[0])
+        running = Running(self, launch, endpoints, self._submitted_with(self.adapter.submitter)[0])
         earlier, new = (msgspec.convert(one, list[StatusTransition]) for one in (handover["transitions"], seen))
         running.submission.monitor.resume(launch.external_id or "", earlier)
         running.follow("the deferred job (resumed)")
@@ -214,20 +216,20 @@ class Prepared:
             running.submission.monitor.report(report_of(one))
         return running
 
-    def _new_launch(self) -> tuple[Launch, LineageProperties, Mapping[str, str]]:
+    def _new_launch(self, submitter: Submitter) -> tuple[Launch, LineageProperties, Mapping[str, str]]:
         """Return a launch of this try, what is injected for it, and the user's own Spark properties.
 
         Where the lineage directory is one that cannot be used, its own is below the default one, and is never made. The
         processes of a launch that is going to run on this machine are marked with its id.
         """
         context, settings, adapter = self.context, self.task.settings, self.adapter
-        properties, deploy_mode = self._submitted_with()
+        properties, deploy_mode = self._submitted_with(submitter)
         try:
             lineage = lineage_properties(context, settings)
         except ValueError:
             # The injection raises the same error again, and reports it.
             lineage = lineage_properties(context, replace(settings, lineage_dir=""))
-        master, env = adapter.submitter.master, adapter.submitter.env
+        master, env = submitter.master, submitter.env
         is_of_yarn, event_log = master.startswith("yarn"), properties.get("spark.eventLog.dir", "")
         servers: dict[str, Any] = {}
         if is_of_yarn or event_log.startswith("hdfs:"):
@@ -254,26 +256,28 @@ class Prepared:
         )
         return launch, lineage, properties
 
-    def _submitted_with(self) -> tuple[Mapping[str, str], str]:
+    def _submitted_with(self, submitter: Submitter) -> tuple[Mapping[str, str], str]:
         """Return the user's own Spark properties, and the deploy mode; of a file that cannot be read, nothing."""
-        arguments, submitter = self.adapter.arguments, self.adapter.submitter
+        arguments = self.adapter.arguments
         try:
             found = user_properties(arguments, submitter)
         except PropertiesFileError:
             return arguments.conf, submitter.deploy_mode({})
         return found.properties, found.deploy_mode
 
-    def _injected(self, launch: Launch, lineage: LineageProperties, endpoints: Endpoints) -> TaskInjection:
+    def _injected(
+        self, launch: Launch, lineage: LineageProperties, submitter: Submitter, endpoints: Endpoints
+    ) -> TaskInjection:
         settings, has_history = self.task.settings, bool(endpoints.history_server_url)
         if launch.session_id:
-            injection = inject_session(lineage, self.adapter.submitter)
+            injection = inject_session(lineage, submitter)
             self.adapter.inject(injection.prepared)
             return injection
         injection = inject_task(
             lineage,
             settings,
             self.adapter.arguments,
-            self.adapter.submitter,
+            submitter,
             why_not_copied=lambda url: why_not_copied(
                 url, settings.event_log_from, endpoints.webhdfs_urls, has_history=has_history
             ),
