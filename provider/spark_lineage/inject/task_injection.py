@@ -312,6 +312,8 @@ class TaskInjection:
     event_log: EventLogInjection | None = None
     why_alone: str = ""
     """Why the job needs no listener, where it could have one."""
+    why_not: str = ""
+    """Why the job is without the listener that it should have."""
 
     @property
     def evidence(self) -> str:
@@ -357,14 +359,14 @@ def inject_task(
         if not is_writable_tag(key, value):
             guard.log.warning("The tag %r is left out: the listener takes no ':' and ';' in tags.", key)
     task = _Task(lineage, arguments, submitter, why_not_copied, guard)
-    injected, why_not = task.chosen(settings, why_alone)
+    injected = task.chosen(settings, why_alone)
     if not injected.evidence:
         log = injected.event_log
         no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
-        raise NoEvidenceError(why_not or "no listener is wanted", no_event_log(no_log))
-    if why_not:
+        raise NoEvidenceError(injected.why_not or "no listener is wanted", no_event_log(no_log))
+    if injected.why_not:
         write = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.debug
-        write("The job runs without OpenLineage's listener: %s", why_not)
+        write("The job runs without OpenLineage's listener: %s", injected.why_not)
     if not injected.is_certain:
         guard.log.warning(
             "The program names settings of event logs, so no event log is added. If it turns none on itself, the "
@@ -405,43 +407,41 @@ class _Task:
     why_not_copied: Callable[[str], str]
     guard: Guard
 
-    def chosen(self, settings: Settings, why_alone: str) -> tuple[TaskInjection, str]:
+    def chosen(self, settings: Settings, why_alone: str) -> TaskInjection:
         """Return what ``injected`` does with the evidence that ``auto`` chooses."""
         if settings.evidence != "auto":
             return self.injected(settings)
         if why_alone:
-            injected, why_not = self.injected(replace(settings, evidence="event_log"))
+            injected = self.injected(replace(settings, evidence="event_log"))
             if injected.is_certain:
                 injected.why_alone = why_alone
-                return injected, why_not
-        injected, why_not = self.injected(settings)
+                return injected
+        injected = self.injected(settings)
         # Better to wait for the jar than to have nothing.
-        return (injected, why_not) if injected.is_certain else self.injected(replace(settings, evidence="both"))
+        return injected if injected.is_certain else self.injected(replace(settings, evidence="both"))
 
-    def injected(self, settings: Settings) -> tuple[TaskInjection, str]:
-        """Return the submission with the available evidence, and why a wanted listener is missing."""
+    def injected(self, settings: Settings) -> TaskInjection:
+        """Return the submission with the available evidence."""
         downloading = settings.jar_seconds if settings.evidence in ("both", "listener") else 0.0
         preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
         return preparing.use(lambda: self._injected(settings))
 
-    def _injected(self, settings: Settings) -> tuple[TaskInjection, str]:
-        prepared, why_not = self._prepared(settings)
-        injected = TaskInjection(prepared)
+    def _injected(self, settings: Settings) -> TaskInjection:
+        injected = self._prepared(settings)
         if settings.evidence != "listener":
             self._add_event_log(injected, settings)
-        return injected, why_not
+        return injected
 
-    def _prepared(self, settings: Settings) -> tuple[PreparedArguments, str]:
-        """Return the submission, and why it is without the listener that it should have."""
+    def _prepared(self, settings: Settings) -> TaskInjection:
         why_not, arguments, submitter, lineage = "", self.arguments, self.submitter, self.lineage
         if settings.evidence != "event_log":
             try:
-                return prepare(arguments, submitter, settings, lineage), ""
+                return TaskInjection(prepare(arguments, submitter, settings, lineage))
             except (JarNotFoundError, TransportConflictError) as error:
                 if settings.evidence == "listener":
                     raise
                 why_not = str(error)
-        return prepare_unlistened(arguments, submitter, lineage), why_not
+        return TaskInjection(prepare_unlistened(arguments, submitter, lineage), why_not=why_not)
 
     def _add_event_log(self, injected: TaskInjection, settings: Settings) -> None:
         with self.guard("No event log is read", can_fail=False):
