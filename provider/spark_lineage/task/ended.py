@@ -175,22 +175,22 @@ def nothing_came(launch: Launch, counts: LineCounts, *, has_listener: bool) -> s
 
 
 def _listener_need(running: Running, lineage: TaskLineage, reason: str, *, is_whole: bool) -> ListenerNeed | None:
-    """Return what is known of the program from now on, None where the next run is to have both sources."""
+    """Return the need of the program from now on, None where the next run is to have both sources."""
     prepared = running.prepared
-    known, end, made_with = prepared.events.listener_need, prepared.events.last_end, prepared.made_with
+    need, end, made_with = prepared.events.listener_need, prepared.events.last_end, prepared.made_with
     if prepared.task.settings.evidence != "auto" or not is_known(prepared.context["task"]):
         return None
     if lineage.state == "FAIL" and running.has_listener and _OUT_OF_MEMORY.search(reason):
         return ListenerNeed(datetime.now(UTC), "", made_with, is_harmed=True)
-    if lineage.state != "COMPLETE" or not is_whole or (known and known.lacking and known.made_with == made_with):
-        return known
+    if lineage.state != "COMPLETE" or not is_whole or (need and need.lacking and need.made_with == made_with):
+        return need
     if "listener" in lineage.evidence:
         lacking = lacking_in_log(running.submission.collector.state, lineage, naming=prepared.task.naming)
         if end is not None and end.has_new_datasets(lineage):
             lacking = CHANGING_NAMES
         running.guard.log.debug("The event log alone lacks: %s", lacking or "nothing, so that it is enough from now on")
         return ListenerNeed(datetime.now(UTC), lacking, made_with)
-    return known.after(lineage, end) if known and end and lineage.evidence else known
+    return need.after(lineage, end) if need and end and lineage.evidence else need
 
 
 def _conclude(running: Running, error: BaseException | None) -> tuple[TaskState, str]:
