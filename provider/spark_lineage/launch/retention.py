@@ -199,19 +199,33 @@ def _only_missing(error: OSError) -> None:
         raise error
 
 
+def old_launches(root: Path, retention_days: float) -> Iterator[Path]:
+    """Return the directories of the launches that ``clean_up`` would remove files of."""
+    oldest = time.time() - retention_days * _DAY_SECONDS
+    with suppress(FileNotFoundError), _opened(str(root)) as top, closing(_launches(top)) as launches:
+        for names, parent in launches:
+            with suppress(*_NOT_OURS), ExitStack() as stack:
+                if _old(stack, names[-1], parent, oldest) is not None:
+                    yield root.joinpath(*names)
+
+
 def _expire(directory: Path, parent: int, oldest: float) -> int:
-    """Remove our files from the directory of a launch, unless one of them is not old enough; return how many."""
     with ExitStack() as stack:
-        launch = stack.enter_context(_opened(directory.name, parent))
-        ours = _event_logs(stack, launch)
-        ours.entries.extend((launch, entry) for entry in _files(launch) if _OURS.fullmatch(entry.name))
-        files = [entry for _, entry in ours.entries if not entry.is_symlink()]
-        times = [entry.stat(follow_symlinks=False).st_mtime for entry in files] or [os.fstat(launch).st_mtime]
-        if max(times) >= oldest:
+        if (ours := _old(stack, directory.name, parent, oldest)) is None:
             return 0
         ours.remove()
     remove_if_empty(directory)
-    return len(files)
+    return sum(not entry.is_symlink() for _, entry in ours.entries)
+
+
+def _old(stack: ExitStack, name: str, parent: int, oldest: float) -> _Ours | None:
+    """Return what is ours in the directory of a launch; None where a file of it is not old enough."""
+    launch = stack.enter_context(_opened(name, parent))
+    ours = _event_logs(stack, launch)
+    ours.entries.extend((launch, entry) for entry in _files(launch) if _OURS.fullmatch(entry.name))
+    files = [entry for _, entry in ours.entries if not entry.is_symlink()]
+    times = [entry.stat(follow_symlinks=False).st_mtime for entry in files] or [os.fstat(launch).st_mtime]
+    return None if max(times) >= oldest else ours
 
 
 def _expire_last_ends(top: int, oldest: float) -> int:
