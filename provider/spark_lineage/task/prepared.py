@@ -73,11 +73,6 @@ class Prepared:
     external_id_key: str
     started: datetime
 
-    @property
-    def store(self) -> Any:
-        """Airflow's task state store; None where there is none."""
-        return self.context.get("task_state_store")
-
     @cached_property
     def declared(self) -> TaskLineage | None:
         """The lineage that the DAG declares, which is all that is known at first; None for nothing."""
@@ -173,7 +168,7 @@ class Prepared:
         """
         from airflow.providers.openlineage.plugins.macros import lineage_run_id
 
-        launch = find_launch(self.store, self.external_id_key) or self._launch_in_files()
+        launch = find_launch(self.context.get("task_state_store"), self.external_id_key) or self._launch_in_files()
         if launch is None:
             return None
         ti = self.context["ti"]

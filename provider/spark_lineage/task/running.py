@@ -159,7 +159,7 @@ class Running:
         """Change the launch, and keep it for a later process."""
         self.launch = structs.replace(self.launch, **changes)
         with self.guard("A retry will not find the lineage of this job", can_fail=False):
-            store_launch(self.prepared.store, self.launch)
+            store_launch(self.prepared.context.get("task_state_store"), self.launch)
 
     # The adapter calls these in the task's own thread (``adapters.adapter.Observer``).
 
