@@ -30,8 +30,9 @@ from typing import Any
 import httpx
 from pairs import Taken, by_turns, parser, timed
 
-from spark_lineage.deliver.outbox import Delivered, flush
-from spark_lineage.deliver.spool import Outbox, Outgoing
+from spark_lineage.deliver.courier import Delivered
+from spark_lineage.deliver.outbox import Outbox, flush
+from spark_lineage.deliver.outgoing import Outgoing
 
 NONE = Delivered()
 HERE = Path(__file__).resolve().parent

@@ -27,9 +27,11 @@ from pathlib import Path
 import httpx
 from pairs import Taken, by_turns, parser, timed
 
-from spark_lineage.deliver.outbox import drain
+from spark_lineage.deliver.courier import drain
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import sender_of
-from spark_lineage.deliver.spool import Outbox, Outgoing, Spool
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.launch.bounded_run import Deadline
 
 HERE = Path(__file__).resolve().parent

@@ -74,7 +74,7 @@ _OF_ADD_ONS = ("spark_lineage.operators.lineage_archive", "spark_lineage.listene
 EXITS = {
     "event": {
         *("emit.child_events", "emit.redacted_lineage", "emit.run_event", "emit.task_event"),
-        *("deliver.spool", "replay.replay"),
+        *("deliver.outgoing", "replay.replay"),
     },
     # The hook prints its command, and puts it into its exception.
     "log": {
@@ -84,7 +84,7 @@ EXITS = {
         *(f"adapters.{name}" for name in ("spark_sql", "spark_submit")),
     },
     "file or XCom": {
-        *("launch.launch", "watch.status_monitor", "deliver.spool", "task.links", "task.session"),
+        *("deliver.pauses", "deliver.spool", "launch.launch", "task.links", "task.session", "watch.status_monitor"),
         *("task.task_events", "triggers.spark_application"),
     },
     "listener": {"notify.assets", "notify.context", "notify.job_events"},

@@ -36,7 +36,7 @@ FILES = {
         (
             "spark_lineage.launch.directory",
             "spark_lineage.launch.retention",
-            "spark_lineage.deliver.spool",
+            "spark_lineage.deliver.run_events",
             "spark_lineage.task.running",
             "spark_lineage.inject.task_injection",
             "spark_lineage.adapters.bash",
@@ -67,8 +67,9 @@ FILES = {
         ("spark_lineage.atlas.sender", "spark_lineage.deliver.file_sender"), "the courier, as of every sender"
     ),
     "spark_lineage.deliver.spool": (
-        "`OUTBOX_FILES` in `through_connections`; the courier and commands are processes of their own"
+        "`OUTBOX_FILES` in `connection_sender`; the courier and commands are processes of their own"
     ),
+    "spark_lineage.deliver.outbox": "commands and servers, which are processes of their own",
     "spark_lineage.launch.lock": "`LINEAGE_FILES`, threads that deliver; its lock has its own time",
     "spark_lineage.submission.received_events": "the follower's thread, which `task.running` bounds; recovery",
     "spark_lineage.watch.status_monitor": "the follower's thread, and bounded runs",

@@ -19,9 +19,9 @@ from spark_lineage.atlas.command import prune
 from spark_lineage.atlas.rest import AtlasRest
 from spark_lineage.atlas.sender import AtlasSender
 from spark_lineage.atlas.types import TASK
-from spark_lineage.deliver.outbox import flush
+from spark_lineage.deliver.outbox import Outbox, flush
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import Later
-from spark_lineage.deliver.spool import Outbox, Outgoing
 
 if TYPE_CHECKING:
     from airflow_home import Airflow

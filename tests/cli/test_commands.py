@@ -15,7 +15,8 @@ import pytest
 
 from spark_lineage.archive.on_executor import installed_version
 from spark_lineage.cli import _parser, main
-from spark_lineage.deliver.spool import Outbox, Outgoing
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from warm_python import WarmPython

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.spool import Outbox, Outgoing
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.outgoing import Outgoing
 
 pytestmark = pytest.mark.truth
 

@@ -13,8 +13,9 @@ import pytest
 from airflow.providers.common.compat.sdk import BaseHook
 from lineage_backends.http_answers import Hang
 
-from spark_lineage.deliver.spool import Outbox, Outgoing
-from spark_lineage.deliver.through_connections import ConnectionSender
+from spark_lineage.deliver.connection_sender import ConnectionSender
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.launch.log import Guard
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import outbox_directory

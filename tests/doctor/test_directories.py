@@ -14,9 +14,11 @@ from typing import Any
 import psutil
 import pytest
 
-from spark_lineage.deliver.courier import Drain
+from spark_lineage.deliver.courier import Courier
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import sender_of
-from spark_lineage.deliver.spool import Outbox, Outgoing, Spool
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.doctor import directories
 from spark_lineage.doctor.directories import check_lineage_directory, check_outbox, check_records
 
@@ -125,7 +127,7 @@ def test_events_that_wait_and_an_outbox_that_is_nearly_full(
 
 def deliver(spool: Spool, url: str) -> None:
     sender = sender_of({"type": "http", "url": url})
-    Drain(spool, sender, spool.take_turn(), lambda: False).run()
+    Courier(spool, sender, spool.take_turn(), lambda: False).run()
     sender.close()
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.spool import Outbox, Outgoing
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.doctor import report_command
 from spark_lineage.launch.directory import launch_directory
 from spark_lineage.launch.launch import Launch

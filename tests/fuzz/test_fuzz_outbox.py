@@ -11,9 +11,10 @@ from fuzzing import fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.deliver.outbox import Delivered, drain
+from spark_lineage.deliver.courier import Delivered, drain
+from spark_lineage.deliver.outgoing import Outgoing, SpoolError
 from spark_lineage.deliver.sender import Refused
-from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.deliver.stored_event import restore_any
 from spark_lineage.launch.bounded_run import Deadline
 

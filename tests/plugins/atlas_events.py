@@ -15,7 +15,7 @@ from typing import Any
 import requests
 
 from spark_lineage.atlas.sender import AtlasSender
-from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.outgoing import Outgoing
 
 Json = Mapping[str, Any]
 # Milliseconds: no two events happen at once.

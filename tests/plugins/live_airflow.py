@@ -28,7 +28,7 @@ from own_disk import elsewhere
 from remote_executor import processes
 from waiting_driver import EVENTS, PROGRAM, waiting_connection
 
-from spark_lineage.deliver.spool import Outbox
+from spark_lineage.deliver.outbox import Outbox
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark

@@ -14,7 +14,8 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from spark_lineage.deliver.spool import Outgoing, append_end, append_event, kept_end
+from spark_lineage.deliver.outgoing import Outgoing
+from spark_lineage.deliver.run_events import append_end, append_event, stored_end
 from spark_lineage.launch.directory import RUN_EVENTS_FILE
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.replay.merged_events import KeptEventsError, digest_of, events_in
@@ -102,7 +103,7 @@ def test_of_a_full_disk_nothing_is_left(tmp_path: Path) -> None:
 
 WRITER = """
 import pathlib, sys
-from spark_lineage.deliver.spool import append_event
+from spark_lineage.deliver.run_events import append_event
 content = sys.stdin.buffer.read()
 for _ in range(200):
     append_event(pathlib.Path(sys.argv[1]), content)
@@ -242,10 +243,10 @@ def test_content_is_the_same_however_it_is_spelled(tmp_path: Path) -> None:
 def test_a_run_has_one_end_whoever_tells_it(tmp_path: Path) -> None:
     start, first, second = event(eventType="START"), event(eventType="FAIL"), event(eventType="COMPLETE")
     append_event(tmp_path, start)
-    assert kept_end(tmp_path, RUN_ID) is None
+    assert stored_end(tmp_path, RUN_ID) is None
     assert append_end(tmp_path, Outgoing.of(first)).body == first
     assert append_end(tmp_path, Outgoing.of(second)).body == first
-    assert kept_end(tmp_path, RUN_ID) == Outgoing.of(first)
+    assert stored_end(tmp_path, RUN_ID) == Outgoing.of(first)
     other = event(run={"runId": RUN_ID.replace("e6e0", "e6e1")})
     assert append_end(tmp_path, Outgoing.of(other)).body == other
     assert contents(tmp_path) == [start, first, other]
@@ -253,8 +254,8 @@ def test_a_run_has_one_end_whoever_tells_it(tmp_path: Path) -> None:
 
 def test_processes_at_once_tell_one_end(tmp_path: Path) -> None:
     program = (
-        "import pathlib, sys; from spark_lineage.deliver.spool import append_end; "
-        "from spark_lineage.deliver.spool import Outgoing; "
+        "import pathlib, sys; from spark_lineage.deliver.run_events import append_end; "
+        "from spark_lineage.deliver.outgoing import Outgoing; "
         "sys.stdout.write(append_end(pathlib.Path(sys.argv[1]), Outgoing.of(sys.argv[2].encode())).body.decode())"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.secrets import redaction as own_secrets
 from spark_lineage.secrets.redaction import redact_event

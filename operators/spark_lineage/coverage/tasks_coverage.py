@@ -14,8 +14,8 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 from spark_lineage.coverage.spark_tasks import SparkTask, spark_tasks
-from spark_lineage.deliver.outbox import default_directory
-from spark_lineage.deliver.spool import Outbox, SpoolError
+from spark_lineage.deliver.outbox import Outbox, default_directory
+from spark_lineage.deliver.outgoing import SpoolError
 from spark_lineage.emit.task_event import emission
 from spark_lineage.policy import _CONNECTIONS, _KINDS, Kind, _is_wanted
 from spark_lineage.settings.places import TaskSettings, option

@@ -22,7 +22,7 @@ from spark_lineage.launch.log import Log
 from spark_lineage.settings.places import outbox_directory, section_settings
 
 if TYPE_CHECKING:
-    from spark_lineage.deliver.spool import Outgoing
+    from spark_lineage.deliver.outgoing import Outgoing
 
 _log = Log(__name__)
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from spark_lineage.atlas.datasets import DEFAULT_DATABASE, LAYERS, Datasets, Thing, is_local, layer_of
 from spark_lineage.atlas.types import COLUMN_LINEAGE, DAG, PATH, TASK
-from spark_lineage.deliver.spool import TERMINAL
+from spark_lineage.deliver.outgoing import TERMINAL
 from spark_lineage.naming.identity import DatasetName
 
 # A run may begin so long after its interval, and still be the newest.

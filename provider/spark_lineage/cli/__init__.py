@@ -55,8 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _refusals() -> tuple[type[Exception], ...]:
     """Return the errors whose text says what cannot be used, and what to do; imported where one was raised."""
+    from spark_lineage.deliver.outgoing import SpoolError
     from spark_lineage.deliver.sender import Later, Refused
-    from spark_lineage.deliver.spool import SpoolError
     from spark_lineage.naming.options import NamingError
     from spark_lineage.settings import SettingError
 

@@ -23,7 +23,8 @@ from spark_lineage.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from spark_lineage.deliver.spool import Entry, Outbox, Spool, Waiting
+    from spark_lineage.deliver.outbox import Outbox, Waiting
+    from spark_lineage.deliver.spool import Entry, Spool
 
     _Events = tuple[str, Spool, Sequence[Entry]]
     """Some events of a destination, with its spool."""
@@ -135,7 +136,7 @@ def _drop(arguments: argparse.Namespace) -> int:
 
 
 def _events(outbox: Outbox, named: Sequence[str], *, is_dead: bool) -> Iterator[_Events]:
-    from spark_lineage.deliver.spool import SpoolError
+    from spark_lineage.deliver.outgoing import SpoolError
 
     for destination, spool in outbox.spools().items():
         if not named or destination in named:
@@ -189,8 +190,7 @@ def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox]:
     """
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.deliver.connections import open_sender
-    from spark_lineage.deliver.outbox import default_directory
-    from spark_lineage.deliver.spool import Outbox
+    from spark_lineage.deliver.outbox import Outbox, default_directory
 
     with airflow_on_stderr():
         directory = arguments.dir or default_directory()

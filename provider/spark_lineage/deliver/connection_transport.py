@@ -14,8 +14,8 @@ import attr
 from openlineage.client.event_v2 import RunEvent
 from openlineage.client.transport.transport import Config, Transport
 
-from spark_lineage.deliver.spool import TERMINAL, Outgoing
-from spark_lineage.deliver.through_connections import ConnectionSender
+from spark_lineage.deliver.connection_sender import ConnectionSender
+from spark_lineage.deliver.outgoing import TERMINAL, Outgoing
 from spark_lineage.emit.run_event import value_of
 from spark_lineage.emit.task_event import corrected_event
 from spark_lineage.launch.bounded_run import Kill

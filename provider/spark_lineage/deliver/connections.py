@@ -81,7 +81,7 @@ class ConnectionFields:
         """Return one of ``choices``, in lower case, or the default."""
         value = self.text(key).lower() or default
         if value and value not in choices:
-            raise self.error(key, f"is {self._shown(key, value)}; give one of {', '.join(choices)}")
+            raise self.error(key, f"is {value!r}; give one of {', '.join(choices)}")
         return value
 
     @property
@@ -93,8 +93,7 @@ class ConnectionFields:
         except ValueError:
             value = -1.0
         if not 0 < value <= _MAX_SECONDS:
-            shown = self._shown("timeout_seconds", text)
-            raise self.error("timeout_seconds", f"is {shown}; give seconds above 0, at most {_MAX_SECONDS:g}")
+            raise self.error("timeout_seconds", f"is {text!r}; give seconds above 0, at most {_MAX_SECONDS:g}")
         return value
 
     def tls(self) -> tuple[bool, str, str, str]:
@@ -103,7 +102,11 @@ class ConnectionFields:
         with suppress(SettingError):
             verify, authorities = boolean(authorities or True, "verify"), ""
         files = {"verify": authorities, **{name: self.text(name) for name in ("client_cert", "client_key")}}
-        authorities, certificate, key = (self._path(*each) for each in files.items())
+        for name, path in files.items():
+            if path and not path.startswith("/"):
+                shown = "set to what cannot be used" if is_secret_key(name) else repr(path)
+                raise self.error(name, f"is {shown}; give an absolute path")
+        authorities, certificate, key = files.values()
         if key and not certificate:
             raise self.error("client_key", "is given without 'client_cert'; give the certificate too")
         return verify, authorities, certificate, key
@@ -147,15 +150,6 @@ class ConnectionFields:
         if not isinstance(value, str | int | float):
             raise self.error(key, f"is a {type(value).__name__}; give text")
         return str(value)
-
-    def _path(self, key: str, text: str) -> str:
-        if text and not text.startswith("/"):
-            raise self.error(key, f"is {self._shown(key, text)}; give an absolute path")
-        return text
-
-    @staticmethod
-    def _shown(key: str, text: str) -> str:
-        return "set to what cannot be used" if is_secret_key(key) else repr(text)
 
 
 CONN_TYPE = "openlineage"
@@ -286,10 +280,10 @@ def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
     A login makes Basic; a password alone is an API key, which goes out as bearer token, or into a header.
     """
     verify, *files = fields.tls()
-    found: dict[str, Any] = {"timeout": fields.timeout_seconds, "verify": verify}
+    config: dict[str, Any] = {"timeout": fields.timeout_seconds, "verify": verify}
     named = zip(("caCertPath", "clientCertPath", "clientKeyPath"), files, strict=True)
-    if given := {name: path for name, path in named if path}:
-        found["sslContext"] = given
+    if paths := {name: path for name, path in named if path}:
+        config["sslContext"] = paths
     texts = fields.texts("headers")
     headers = {name: _carried(fields, f"headers.{name}", value) for name, value in fields.filled(texts).items()}
     for name in headers:
@@ -305,8 +299,8 @@ def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     elif is_password_alone:
         # A key that was read from a file often ends in a newline, which no header can carry.
-        found["auth"] = {"type": "api_key", "apiKey": _carried(fields, "password", fields.password.strip())}
-    return found | ({"custom_headers": headers} if headers else {})
+        config["auth"] = {"type": "api_key", "apiKey": _carried(fields, "password", fields.password.strip())}
+    return config | ({"custom_headers": headers} if headers else {})
 
 
 def base_url_of(fields: ConnectionFields) -> str:
@@ -357,16 +351,22 @@ def kafka_config(fields: ConnectionFields, *, default_topic: str = "") -> dict[s
     if not topic:
         raise fields.error("topic", "is missing; give the Kafka topic that gets the events")
     properties = fields.filled(fields.texts("properties"))
+    verify, authorities, certificate, key = fields.tls()
     config = {
         "bootstrap.servers": _brokers(fields, properties),
         "message.timeout.ms": str(round(fields.timeout_seconds * 1000)),
         "acks": fields.choice("acks", ACKS),
         "compression.type": fields.choice("compression", _CODECS),
-        **_tls(fields),
+        "enable.ssl.certificate.verification": "" if verify else "false",
+        "ssl.ca.location": authorities,
+        "ssl.certificate.location": certificate,
+        # One file may hold both.
+        "ssl.key.location": key or certificate,
     }
-    config |= _security(fields, properties, has_tls=any("ssl." in key for key in (*config, *properties)))
-    overruled = {key for key, aliases in _ALIASES.items() if any(alias in properties for alias in aliases)}
-    config = {key: value for key, value in config.items() if value and key not in overruled} | properties
+    config = {name: value for name, value in config.items() if value}
+    config |= _security(fields, properties, has_tls=any("ssl." in name for name in (*config, *properties)))
+    overruled = {name for name, aliases in _ALIASES.items() if any(alias in properties for alias in aliases)}
+    config = {name: value for name, value in config.items() if value and name not in overruled} | properties
     message_key = fields.text("message_key")
     return {"type": "kafka", "topic": topic, **({"messageKey": message_key} if message_key else {}), "config": config}
 
@@ -386,33 +386,21 @@ def _brokers(fields: ConnectionFields, properties: Mapping[str, str]) -> str:
     )
 
 
-def _tls(fields: ConnectionFields) -> dict[str, str]:
-    verify, authorities, certificate, key = fields.tls()
-    found = {
-        "enable.ssl.certificate.verification": "" if verify else "false",
-        "ssl.ca.location": authorities,
-        "ssl.certificate.location": certificate,
-        # One file may hold both.
-        "ssl.key.location": key or certificate,
-    }
-    return {name: value for name, value in found.items() if value}
-
-
 def _security(fields: ConnectionFields, properties: Mapping[str, str], *, has_tls: bool) -> dict[str, str]:
     chosen = fields.choice("sasl_mechanism", [each.lower() for each in MECHANISMS]).upper()
     mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or chosen
-    found = {"sasl.mechanism": mechanism}
+    security = {"sasl.mechanism": mechanism}
     if mechanism in _WITH_LOGIN and not properties.get("sasl.username"):
         if not fields.login or not (fields.password or properties.get("sasl.password")):
             raise fields.error("login", f"or the password is empty; {mechanism} needs both")
-        found |= {"sasl.username": fields.login, "sasl.password": fields.password}
+        security |= {"sasl.username": fields.login, "sasl.password": fields.password}
     elif fields.login and not mechanism:
         raise fields.error("sasl_mechanism", f"is missing, and there is a login; give one of {', '.join(MECHANISMS)}")
     if fields.schema.lower() not in ("", "ssl", "tls"):
         raise fields.error("schema", f"is {fields.schema!r}; for kind 'kafka' give 'ssl' or nothing")
     derived = ("sasl_" if mechanism else "") + ("ssl" if has_tls or fields.schema else "plaintext")
-    found["security.protocol"] = fields.choice("security_protocol", PROTOCOLS, derived)
-    return found
+    security["security.protocol"] = fields.choice("security_protocol", PROTOCOLS, derived)
+    return security
 
 
 # The type of a connection whose backend takes no events as they are, and of what it is sent by.
@@ -429,21 +417,18 @@ class MissingConnectionError(SettingError):
 
 
 def open_sender(destination: str) -> Sender:
-    """Open what sends the events of a destination."""
-    return sender_of(config_of_destination(destination))
-
-
-def config_of_destination(destination: str) -> Mapping[str, Any]:
-    """Return the transport configuration of a destination, which is a connection or a member of one."""
+    """Open the sender to a destination, which is a connection or a member of one."""
     conn_id, slash, member = destination.rpartition("/")
-    configs: Mapping[str, dict[str, Any]] = {}
+    members: Mapping[str, Any] = {}
     # The id of a connection may have a slash too.
     with suppress(MissingConnectionError):
-        configs = {name: config for name, (config, _) in destinations_of(conn_id).items()} if slash else {}
-    if configs and destination not in configs:
-        names = ", ".join(name.removeprefix(f"{conn_id}/") for name in configs)
+        members = destinations_of(conn_id) if slash else {}
+    if not members:
+        return sender_of(config_of(destination))
+    if destination not in members:
+        names = ", ".join(name.removeprefix(f"{conn_id}/") for name in members)
         raise SettingError(f"the connection {conn_id!r} has no member {member!r}; it has {names}")
-    return configs.get(destination) or config_of(destination)
+    return sender_of(members[destination][0])
 
 
 def for_courier(config: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
@@ -451,7 +436,7 @@ def for_courier(config: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[str
 
     What reads connections itself gets them as Airflow's environment variables.
     """
-    found, secrets = dict(config), list(_secrets(config, is_private=False))
+    given, secrets = dict(config), list(_secrets(config, is_private=False))
     if config.get("type") == _ATLAS:
         from airflow.providers.common.compat.sdk import BaseHook
 
@@ -459,9 +444,9 @@ def for_courier(config: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[str
         named = [connection]
         if rest_conn_id := connection.extra_dejson.get("rest_conn_id"):
             named.append(BaseHook.get_connection(rest_conn_id))
-        found["environment"] = {f"AIRFLOW_CONN_{each.conn_id.upper()}": each.as_json() for each in named}
+        given["environment"] = {f"AIRFLOW_CONN_{each.conn_id.upper()}": each.as_json() for each in named}
         secrets += [each.password for each in named if each.password]
-    return found, secrets
+    return given, secrets
 
 
 def destinations_of(conn_id: str) -> Mapping[str, tuple[dict[str, Any], Profile]]:
@@ -569,8 +554,8 @@ def configured_transport() -> Mapping[str, Any]:
         return {"type": "http", "url": url, "endpoint": os.environ.get("OPENLINEAGE_ENDPOINT", DEFAULT_ENDPOINT)}
     from openlineage.client import OpenLineageClient
 
-    found = OpenLineageClient().config.transport
-    return dict(found) if isinstance(found, Mapping) else {}
+    transport = OpenLineageClient().config.transport
+    return dict(transport) if isinstance(transport, Mapping) else {}
 
 
 def all_of(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -586,16 +571,16 @@ def all_of(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def backends_of(config: Mapping[str, Any]) -> frozenset[str]:
     """Return where a transport and those inside of it send to, without credentials; nothing for an unknown kind."""
-    found = set[str]()
+    backends = set[str]()
     for each in all_of(config):
         match each.get("type"):
             case "http" | "async_http":
                 url = urlsplit(urljoin(str(each.get("url", "")), str(each.get("endpoint", DEFAULT_ENDPOINT))))
                 with suppress(ValueError):
-                    found.add(f"{url.hostname}:{url.port or _PORTS.get(url.scheme)}{url.path}")
+                    backends.add(f"{url.hostname}:{url.port or _PORTS.get(url.scheme)}{url.path}")
             case "kafka":
                 servers = str((each.get("config") or {}).get("bootstrap.servers", "")).lower().split(",")
-                found |= {f"kafka://{server.strip()}/{each.get('topic')}" for server in servers if server.strip()}
+                backends |= {f"kafka://{server.strip()}/{each.get('topic')}" for server in servers if server.strip()}
             case "file":
-                found.add(f"file:{Path(str(each.get('log_file_path', ''))).absolute()}")
-    return frozenset(found)
+                backends.add(f"file:{Path(str(each.get('log_file_path', ''))).absolute()}")
+    return frozenset(backends)

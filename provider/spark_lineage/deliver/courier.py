@@ -1,7 +1,7 @@
 """The courier: a process that sends what is due of one spool, in order, outlives the task that called it, and ends.
 
 It imports no Airflow. There is one for a spool: it has the lock of the spool (``Spool.take_turn``), which ``call``
-hands over. What it is given holds secrets, and comes through a pipe.
+hands over. Its configuration holds secrets, and comes through a pipe.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from spark_lineage.deliver.outgoing import Outgoing, SpoolError
+from spark_lineage.deliver.pauses import BACKEND
 from spark_lineage.deliver.sender import Later, Refused, Sender, sender_of
-from spark_lineage.deliver.spool import BACKEND, Entry, Outcome, Outgoing, Spool, SpoolError
-from spark_lineage.launch.lock import release
+from spark_lineage.deliver.spool import Entry, Outcome, Spool
+from spark_lineage.launch.bounded_run import Deadline
+from spark_lineage.launch.lock import release, within
 from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import remember_texts
 
@@ -30,7 +34,7 @@ _log = Log(__name__)
 _RUNS_IN_VAIN, _SECONDS_IN_VAIN = 10, 30.0
 
 
-class Drain:
+class Courier:
     """Sends by one sender; the caller has the turn (``Spool.take_turn``).
 
     An event that the backend answers with an error steps aside with its run: the order within the run holds, others go
@@ -47,7 +51,7 @@ class Drain:
         self._sender = sender
         self._pauses = spool.pauses
         self._is_over = is_over
-        self._in_vain = 0
+        self._failed_runs = 0
         self._since = time.monotonic()
 
     def run(self) -> None:
@@ -55,7 +59,7 @@ class Drain:
         with suppress(SpoolError):
             self._spool.count(is_due=False)
         if (entry := self._spool.interrupted(self._lock)) is not None:
-            # The backend may have taken it. It does not get it with each process that is killed while it waits.
+            # The backend may have accepted it. It does not get it with each process that is killed while it waits.
             self._pauses.failed(entry.run_id, "the process that sent it was killed before the backend answered")
         try:
             while self._send_waiting():
@@ -77,9 +81,7 @@ class Drain:
         for entry in self._spool.sendable(self._is_held):
             if self._is_over() or not self._spool.has_turn(self._lock) or self._pauses.seconds_left(BACKEND):
                 return False
-            if entry.run_id in held or self._spool.is_being_put(entry):
-                held.add(entry.run_id)
-            elif self._send(entry):
+            if entry.run_id not in held and not self._spool.is_being_put(entry) and self._send(entry):
                 has_sent = True
             else:
                 held.add(entry.run_id)
@@ -89,8 +91,7 @@ class Drain:
         """Send one event; return whether the next one of its run may be sent."""
         began = time.monotonic()
         try:
-            body = self._spool.read(entry)
-            if body is not None:
+            if (body := self._spool.read(entry)) is not None:
                 self._spool.begin(self._lock, entry)
                 self._sender.send(Outgoing.of(body))
         except SpoolError as error:
@@ -107,7 +108,7 @@ class Drain:
             self._pauses.failed(BACKEND, f"a sent event cannot be removed: {error}")
             return False
         self.sent += 1
-        self._in_vain, self._since = 0, time.monotonic()
+        self._failed_runs, self._since = 0, time.monotonic()
         self._pauses.taken(entry.run_id)
         return True
 
@@ -123,12 +124,40 @@ class Drain:
 
     def _put_off(self, entry: Entry, error: Later, took_seconds: float) -> None:
         keys = [] if error.is_away else [entry.run_id]
-        self._in_vain += len(keys)
-        is_backend = self._in_vain >= _RUNS_IN_VAIN or time.monotonic() - self._since >= _SECONDS_IN_VAIN
+        self._failed_runs += len(keys)
+        is_backend = self._failed_runs >= _RUNS_IN_VAIN or time.monotonic() - self._since >= _SECONDS_IN_VAIN
         if error.is_away or is_backend:
             keys.append(BACKEND)
         for key in keys:
             self._pauses.failed(key, str(error), retry_after=error.retry_after, took_seconds=took_seconds)
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """The outcome of a ``drain``: how many events a backend accepted or refused, and how many wait."""
+
+    sent: int = 0
+    waiting: int = 0
+    refused: int = 0
+
+
+def drain(spool: Spool, sender: Sender, deadline: Deadline, *, is_wanted: bool = True) -> Delivered:
+    """Send what waits within a time, in this process; the courier of the spool ends its turn first.
+
+    :param is_wanted: whether a user wants it sent whatever pauses
+    """
+    if (lock := spool.take_turn(within(deadline.seconds_left))) is None:
+        return Delivered(waiting=len(spool.waiting()))
+    try:
+        if is_wanted:
+            spool.pauses.end()
+            spool.begin(lock, None)
+        courier = Courier(spool, sender, lock, lambda: not deadline.seconds_left)
+        courier.run()
+        return Delivered(courier.sent, len(spool.waiting()), courier.refused)
+    finally:
+        release(lock)
+        sender.close()
 
 
 # A grandchild in a session of its own: Airflow 3 kills the process group of a task, Airflow 2 its children. The paths
@@ -166,16 +195,10 @@ def call(spool: Spool, config: Mapping[str, Any], secrets: Sequence[str] = ()) -
     given = {"directory": str(spool.directory), "lock": lock, "config": config, "secrets": secrets, "paths": sys.path}
     # A program that was started by another name, as a frozen one, is no Python.
     command = [sys.executable or "python3", "-P", "-c", _START]
-    quiet = subprocess.DEVNULL
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
     try:
         process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=quiet,
-            stderr=quiet,
-            pass_fds=[lock],
-            start_new_session=True,
-            cwd="/",
+            command, stdin=pipe, stdout=null, stderr=null, pass_fds=[lock], start_new_session=True, cwd="/"
         )
         process.communicate(msgspec.json.encode(given))
     except OSError:
@@ -193,10 +216,10 @@ def wait(spool: Spool, names: Sequence[str], seconds: float) -> Mapping[str, Out
     """
     end = time.monotonic() + seconds
     while True:
-        found = {name: spool.outcome(name) for name in names}
-        left = [name for name, outcome in found.items() if outcome == "waiting"]
+        outcomes = {name: spool.outcome(name) for name in names}
+        left = [name for name, outcome in outcomes.items() if outcome == "waiting"]
         if not left or time.monotonic() >= end or spool.are_paused(left):
-            return found
+            return outcomes
         time.sleep(_POLL_SECONDS)
 
 
@@ -208,23 +231,24 @@ def main(given: Mapping[str, Any]) -> None:
     spool, lock = Spool(Path(given["directory"])), given["lock"]
     try:
         with closing(sender_of(config)) as sender:
-            drain, last = Drain(spool, sender, lock, _reset_watchdog), time.monotonic()
-            while True:
-                before = drain.sent
-                drain.run()
-                if drain.sent > before:
-                    last = time.monotonic()
-                if time.monotonic() - last > _LINGER_SECONDS or not spool.has_turn(lock):
-                    # An event that was put before this is looked for once more: its task has found the lock taken.
-                    release(lock)
-                    if not drain.is_due or (again := spool.take_turn()) is None:
-                        return
-                    drain, last = Drain(spool, sender, again, _reset_watchdog), time.monotonic()
-                    lock = again
-                time.sleep(_LOOK_SECONDS)
+            while lock is not None:
+                courier = Courier(spool, sender, lock, _reset_watchdog)
+                _linger(courier, spool, lock)
+                release(lock)
+                # An event that was put before this is looked for once more: its task has found the lock taken.
+                lock = spool.take_turn() if courier.is_due else None
     except Exception as error:
         # Nobody sees what this process prints: `outbox list` shows it.
         spool.pauses.failed(BACKEND, f"nothing can be sent: {error or type(error).__name__}")
+
+
+def _linger(courier: Courier, spool: Spool, lock: int) -> None:
+    sent, end = 0, time.monotonic() + _LINGER_SECONDS
+    while time.monotonic() <= end and spool.has_turn(lock):
+        courier.run()
+        if courier.sent > sent:
+            sent, end = courier.sent, time.monotonic() + _LINGER_SECONDS
+        time.sleep(_LOOK_SECONDS)
 
 
 def _reset_watchdog() -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import Later
-from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.launch.lock import appending
 
 
@@ -20,6 +20,15 @@ class FileSender:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> FileSender | None:
+        """Return the sender of a configuration; None for remote files, and for a file an event."""
+        location = str(config.get("log_file_path") or "")
+        parts = urlsplit(location)
+        if not config.get("append") or not location or parts.scheme not in ("", "file"):
+            return None
+        return cls(Path(url2pathname(parts.path) if parts.scheme else location))
 
     def send(self, event: Outgoing) -> None:
         """Write one event; errors as of ``Sender``."""
@@ -47,12 +56,3 @@ class FileSender:
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-def file_sender(config: Mapping[str, Any]) -> FileSender | None:
-    """Return the sender of a configuration; None for remote files, and for a file an event."""
-    location = str(config.get("log_file_path") or "")
-    parts = urlsplit(location)
-    if not config.get("append") or not location or parts.scheme not in ("", "file"):
-        return None
-    return FileSender(Path(url2pathname(parts.path) if parts.scheme else location))

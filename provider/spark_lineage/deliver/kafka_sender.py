@@ -15,9 +15,9 @@ from spark_lineage.launch.log import Log
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message, Producer
+    from confluent_kafka import KafkaError, Producer
 
-    from spark_lineage.deliver.spool import Outgoing
+    from spark_lineage.deliver.outgoing import Outgoing
 
 log = Log(__name__)
 
@@ -40,13 +40,9 @@ class _Named(msgspec.Struct):
     name: str
 
 
-class _Root(msgspec.Struct):
-    job: _Named
-
-
 class _Parent(msgspec.Struct):
     job: _Named
-    root: _Root | None = None
+    root: _Parent | None = None
 
 
 class _Facets(msgspec.Struct):
@@ -72,12 +68,11 @@ def message_key(body: bytes) -> str | None:
         event = msgspec.json.decode(body, type=_Event)
     except msgspec.DecodeError:
         return None
+    kind, named = ("dataset", event.dataset) if event.job is None else ("job", event.job)
     if event.run is not None:
         parent = event.run.facets.parent if event.run.facets is not None else None
         above = parent and (parent.root or parent)
         kind, named = "run", above.job if above else event.job
-    else:
-        kind, named = ("job", event.job) if event.job is not None else ("dataset", event.dataset)
     return f"{kind}:{named.namespace}/{named.name}" if named is not None else None
 
 
@@ -110,11 +105,9 @@ class KafkaSender:
 
     def send_message(self, key: str | None, value: bytes) -> None:
         """Send one message; errors as of ``Sender``."""
-        if self._producer is None:
-            self._producer = self._made()
+        producer = self._producer = self._producer or self._made()
         self._problems.clear()
-        failure = self._failure_of(self._producer, key, value)
-        if failure is not None:
+        if (failure := self._failure_of(producer, key, value)) is not None:
             # What is left in its queue must not be delivered later, when another try was.
             self.close()
             raise failure
@@ -152,12 +145,8 @@ class KafkaSender:
         from confluent_kafka import KafkaException
 
         outcome: list[KafkaError | None] = []
-
-        def keep(error: KafkaError | None, message: Message) -> None:  # noqa: ARG001
-            outcome.append(error)
-
         try:
-            producer.produce(topic=self.topic, key=key, value=value, on_delivery=keep)
+            producer.produce(self.topic, value, key, on_delivery=lambda error, _: outcome.append(error))
         except KafkaException as error:
             return self._failure(error.args[0])
         except BufferError:
@@ -191,9 +180,8 @@ class KafkaSender:
 
     @property
     def _brokers(self) -> str:
-        return str(
-            self.properties.get("bootstrap.servers") or self.properties.get("metadata.broker.list") or "no address"
-        )
+        named = filter(None, map(self.properties.get, ("bootstrap.servers", "metadata.broker.list")))
+        return str(next(named, "no address"))
 
     def _note(self, error: KafkaError) -> None:
         # That all brokers are down says less than why the first of them cannot be used.
@@ -232,7 +220,6 @@ def _aws_login(config: Mapping[str, Any]) -> dict[str, Any]:
 
     def token(_: str) -> tuple[str, float]:
         provider = import_module("aws_msk_iam_sasl_signer").MSKAuthTokenProvider
-
         if profile := config.get("aws_profile"):
             text, expires_ms = provider.generate_auth_token_from_profile(region, profile)
         elif role := config.get("role_arn"):
@@ -245,15 +232,15 @@ def _aws_login(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"message.max.bytes": _MAX_MESSAGE_BYTES}
+    defaults: dict[str, Any] = {"message.max.bytes": _MAX_MESSAGE_BYTES}
     acks = next((str(config[key]) for key in _ACKS if key in config), "")
     if not acks:
-        found["acks"] = "all"
+        defaults["acks"] = "all"
     if acks in ("", "all", "-1"):
-        found["enable.idempotence"] = "true"
+        defaults["enable.idempotence"] = "true"
     if not any(key in config for key in _TIMEOUTS):
-        found["message.timeout.ms"] = round(DEFAULT_TIMEOUT_SECONDS * 1000)
-    return found
+        defaults["message.timeout.ms"] = round(DEFAULT_TIMEOUT_SECONDS * 1000)
+    return defaults
 
 
 def _text(error: Any) -> str:

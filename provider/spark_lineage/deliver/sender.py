@@ -1,4 +1,4 @@
-"""The protocol of what sends one event to one backend, and the answers that do not take it."""
+"""The protocol of a sender to one backend, the answers that do not accept an event, and the choice of the sender."""
 
 from __future__ import annotations
 
@@ -8,32 +8,18 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from spark_lineage.secrets.redaction import beginning
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
-    from spark_lineage.deliver.spool import Outgoing
+    from spark_lineage.deliver.outgoing import Outgoing
 
-SUCCESSES = range(200, 300)
-_REDIRECTS, _CLIENT_ERRORS = range(300, 400), range(400, 500)
 DEFAULT_ENDPOINT = "api/v1/lineage"
-MAX_BODY_BYTES = 16_384
-_SHOWN_CHARACTERS = 1_000
+_CLIENT_ERRORS = range(400, 500)
 # Answers that are not the fault of an event: address, credentials, rights, a proxy, the method (of a wrong address),
-# being too early or too many. The events wait until that is mended.
+# being too early or too many. The events wait until that is corrected.
 _NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429})
 # A backend, or a proxy in front of it, that is overloaded.
 _BUSY = 503
-# A byte order mark, an XML declaration and comments may come before it.
-_PAGE = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:(?:<\?xml[^>]*>|<!--.*?-->)\s*)*<(?:!doctype html|html)", re.IGNORECASE | re.DOTALL
-)
-_ADVICE = {
-    401: "the credentials are missing or wrong: check the login and the password",
-    403: "the credentials do not allow this",
-    **dict.fromkeys((404, 405), "nothing accepts events at this address: check the host and the endpoint"),
-    407: "the proxy wants credentials",
-}
 # The module of openlineage-python that has a transport, by which users may name it too.
 _OF_OPENLINEAGE = re.compile(r"openlineage\.client\.transport\.(\w+)\.\w+Transport")
 
@@ -84,35 +70,34 @@ def sender_of(config: Mapping[str, Any]) -> Sender:
     :raises SettingError: when it cannot be made
     """
     kind = str(config.get("type") or "")
-    if found := _OF_OPENLINEAGE.fullmatch(kind):
-        kind = found[1].replace("msk_iam", "msk-iam")
+    if module := _OF_OPENLINEAGE.fullmatch(kind):
+        kind = module[1].replace("msk_iam", "msk-iam")
+    sender: Sender | None = None
     # Each is imported where it is used: the courier over HTTP has no memory for the others.
     match kind:
         case "http" | "async_http":
-            from spark_lineage.deliver.http_sender import http_sender
+            from spark_lineage.deliver.http_sender import HttpSender
 
-            found_sender: Sender | None = http_sender(config)
+            sender = HttpSender.of(config)
         case "kafka" | "msk-iam":
             from spark_lineage.deliver.kafka_sender import KafkaSender
 
-            found_sender = KafkaSender(config, has_aws_login=kind == "msk-iam")
+            sender = KafkaSender(config, has_aws_login=kind == "msk-iam")
         case "file":
-            from spark_lineage.deliver.file_sender import file_sender
+            from spark_lineage.deliver.file_sender import FileSender
 
-            found_sender = file_sender(config)
+            sender = FileSender.of(config)
         case "atlas":
             from spark_lineage import add_ons
 
             if (atlas := add_ons.part("atlas")) is None:
                 raise SettingError("a connection of type 'atlas' needs the package spark_lineage.atlas")
-            found_sender = atlas.AtlasSender(config["conn_id"])
-        case _:
-            found_sender = None
-    if found_sender is not None:
-        return found_sender
-    from spark_lineage.deliver.transport_sender import TransportSender, transport_of
+            sender = atlas.AtlasSender(config["conn_id"])
+    if sender is None:
+        from spark_lineage.deliver.transport_sender import TransportSender
 
-    return TransportSender(transport_of(config))
+        sender = TransportSender(config)
+    return sender
 
 
 def rejection_of(status: int, why: str, retry_after: str = "") -> Later | Refused:
@@ -125,24 +110,6 @@ def rejection_of(status: int, why: str, retry_after: str = "") -> Later | Refuse
     # A page or a redirect is no error of the backend: a login is in front of it, or the address is wrong.
     is_away = status in _NOT_THE_EVENT or status == _BUSY or status < _CLIENT_ERRORS.start
     return Later(why, retry_after=_seconds(retry_after), is_away=is_away)
-
-
-def is_page(body: bytes) -> bool:
-    """Whether a body is an HTML page; the content type alone says little, for some frameworks it is the default."""
-    return _PAGE.match(body) is not None
-
-
-def answer_text(url: str, status: int, reason: str, location: str | None, body: bytes) -> str:
-    """Return what is wrong with an answer, and what to do."""
-    text = f"{url.partition('?')[0]} answered {status} {reason}".rstrip()
-    if status in _REDIRECTS:
-        target = (location or "nowhere").partition("?")[0]
-        return f"{text}, a redirect to {target}: give the address that takes events"
-    if status in SUCCESSES:
-        return f"{text} with an HTML page, as a login in front of the backend does: no event was accepted"
-    advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
-    shown = " ".join(beginning(body.decode("utf-8", "replace"), _SHOWN_CHARACTERS).split())
-    return f"{text}{advice}" + (f" ({shown})" if shown and not is_page(body) else "")
 
 
 def _seconds(retry_after: str) -> float | None:

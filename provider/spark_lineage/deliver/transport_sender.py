@@ -17,8 +17,9 @@ from openlineage.client.transport.transform import TransformTransport
 from openlineage.client.transport.transport import Config, Transport
 from openlineage.client.utils import import_from_string
 
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import Later, Refused, Sender, rejection_of, sender_of
-from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.stored_event import restore_any
 from spark_lineage.secrets.redaction import beginning
 from spark_lineage.settings import SettingError
 
@@ -36,15 +37,16 @@ _NO_RETRY: dict[str, Any] = {
 
 
 class TransportSender:
-    """Sends by a transport, whose ``emit`` raises unless the backend took the event."""
+    """Sends by a transport, whose ``emit`` raises unless the backend accepted the event.
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    :raises SettingError: for a configuration of which no transport can be made
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._transport = _transport_of(config)
 
     def send(self, event: Outgoing) -> None:
         """Send one event; errors as of ``Sender``."""
-        from spark_lineage.deliver.stored_event import restore_any
-
         try:
             restored = restore_any(event.body)
         except ValueError as error:
@@ -94,11 +96,7 @@ class _SenderTransport(Transport):
         return True
 
 
-def transport_of(config: Mapping[str, Any]) -> Transport:
-    """Make the transport of a configuration of openlineage-python.
-
-    :raises SettingError: when it cannot be made
-    """
+def _transport_of(config: Mapping[str, Any]) -> Transport:
     kind = config.get("type")
     if not isinstance(kind, str) or not kind:
         raise SettingError(
@@ -113,28 +111,28 @@ def transport_of(config: Mapping[str, Any]) -> Transport:
     raise SettingError(f"the transport of type {kind!r} cannot be made: {problem}")
 
 
-def _made(kind: str, given: dict[str, Any]) -> Transport:
-    found = get_default_factory().transports.get(kind, kind)
-    chosen = import_from_string(found) if isinstance(found, str) else found
+def _made(kind: str, config: dict[str, Any]) -> Transport:
+    registered = get_default_factory().transports.get(kind, kind)
+    chosen = import_from_string(registered) if isinstance(registered, str) else registered
     if not inspect.isclass(chosen) or not issubclass(chosen, Transport):
         raise SettingError(f"the transport {kind!r} is not a Transport of openlineage-python; give another")
     if issubclass(chosen, CompositeTransport):
         raise SettingError("a composite is several destinations, and cannot be inside another transport")
     for key in ("name", "priority"):
-        given.pop(key, None)
-    inside = given.get("transport")
+        config.pop(key, None)
+    inner = config.get("transport") or {}
     if issubclass(chosen, TransformTransport):
         # The inner transport is replaced below.
-        given["transport"] = {"type": "noop"}
+        config["transport"] = {"type": "noop"}
     config_class = chosen.config_class
     config_class = import_from_string(config_class) if isinstance(config_class, str) else config_class
     if "retry" in getattr(config_class, "__annotations__", {}):
-        given["retry"] = dict(_NO_RETRY)
+        config["retry"] = dict(_NO_RETRY)
     # Its from_dict takes what it uses out of the dictionary.
-    made: Transport = chosen(config_class.from_dict(given))  # type: ignore[call-arg]  # as its factory calls it
-    if isinstance(made, TransformTransport):
-        made.transport = _SenderTransport(sender_of(inside or {}))
-    return made
+    transport: Transport = chosen(config_class.from_dict(config))  # type: ignore[call-arg]  # as its factory calls it
+    if isinstance(transport, TransformTransport):
+        transport.transport = _SenderTransport(sender_of(inner))
+    return transport
 
 
 def answer_of(error: BaseException) -> Later | Refused:
@@ -142,19 +140,18 @@ def answer_of(error: BaseException) -> Later | Refused:
     if isinstance(error, Later | Refused):
         return error
     text = " ".join(beginning(f"{type(error).__name__}: {error}", _MAX_TEXT).split())
-    for each in _chain(error):
-        response = getattr(each, "response", None)
+    for cause in _chain(error):
+        response = getattr(cause, "response", None)
         status = getattr(response, "status_code", None)
         if isinstance(status, int):
             return rejection_of(status, text, str((getattr(response, "headers", None) or {}).get("Retry-After") or ""))
     return Later(text, is_away=any(kind.__name__ in _NO_CONNECTION for kind in type(error).__mro__))
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Return an exception, and what it was raised from."""
-    seen: set[int] = set()
-    each: BaseException | None = error
-    while each is not None and id(each) not in seen:
-        seen.add(id(each))
-        yield each
-        each = each.__cause__ or each.__context__
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Return an exception, and the exceptions that it was raised from."""
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

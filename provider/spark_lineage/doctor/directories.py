@@ -14,7 +14,8 @@ from pathlib import Path
 
 import psutil
 
-from spark_lineage.deliver.spool import MAX_BYTES, Outbox
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.spool import MAX_BYTES
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.launch.directory import check_root, without_scheme
 from spark_lineage.launch.log import error_line

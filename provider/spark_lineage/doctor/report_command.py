@@ -282,8 +282,8 @@ def _add_installation(report: _Report, conn_id: str, launch: Launch | None) -> N
 
 
 def _in_outbox(run_id: str) -> Iterator[Mapping[str, Any]]:
-    from spark_lineage.deliver.outbox import default_directory
-    from spark_lineage.deliver.spool import Outbox, SpoolError
+    from spark_lineage.deliver.outbox import Outbox, default_directory
+    from spark_lineage.deliver.outgoing import SpoolError
 
     with suppress(SpoolError):
         for destination, spool in Outbox(default_directory()).spools().items():

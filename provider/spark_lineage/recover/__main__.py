@@ -21,9 +21,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, make_transient
 
 from spark_lineage import add_ons
+from spark_lineage.deliver.connection_sender import ConnectionSender
 from spark_lineage.deliver.connections import airflow_connection
-from spark_lineage.deliver.spool import Outgoing
-from spark_lineage.deliver.through_connections import ConnectionSender
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.emit.task_event import AirflowTry, send
 from spark_lineage.launch.launch import TaskKey
 from spark_lineage.launch.log import Log

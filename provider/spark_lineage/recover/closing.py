@@ -14,9 +14,10 @@ from msgspec import structs
 from openlineage.client.event_v2 import RunState
 
 from spark_lineage.adapters.adapter import service_end
-from spark_lineage.deliver.spool import Outgoing, append_end, kept_end
+from spark_lineage.deliver.connection_sender import ConnectionSender
+from spark_lineage.deliver.outgoing import Outgoing
+from spark_lineage.deliver.run_events import append_end, stored_end
 from spark_lineage.deliver.stored_event import restore
-from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.child_events import going_on_event
 from spark_lineage.emit.task_event import (
     AirflowTry,
@@ -144,7 +145,7 @@ def _send_end(lost: LostTry, recovered: Recovered, airflow: AirflowTry) -> bytes
     directory = Path(launch.directory)
     end = made = None
     with guard("What the task may have said of its end is not known"):
-        end = kept_end(directory, launch.run_id)
+        end = stored_end(directory, launch.run_id)
     if end is None:
         end = made = _made_now(lost, recovered, airflow, has_lineage=wanted.has_lineage)
         with guard("The event cannot be sent again later"):

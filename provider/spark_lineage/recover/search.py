@@ -15,8 +15,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from spark_lineage.deliver.connections import airflow_connection
-from spark_lineage.deliver.outbox import default_directory, flush
-from spark_lineage.deliver.spool import Outbox
+from spark_lineage.deliver.outbox import Outbox, default_directory, flush
 from spark_lineage.emit.task_event import is_active
 from spark_lineage.launch.directory import LAUNCH_FILE, path_segment, root_of
 from spark_lineage.launch.launch import Launch, TaskKey, launches_below

@@ -10,9 +10,9 @@ from datetime import datetime
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
+from spark_lineage.deliver.outgoing import TERMINAL, Outgoing
 from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.sender import Later, Refused, Sender
-from spark_lineage.deliver.spool import TERMINAL, Outgoing
 from spark_lineage.replay.merged_events import MergedEvent, digest_of
 from spark_lineage.secrets.redaction import redact_event
 

@@ -13,7 +13,8 @@ from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from sqlalchemy.orm import Session
 
 from spark_lineage.deliver.outbox import default_directory
-from spark_lineage.deliver.spool import Outgoing, Spool
+from spark_lineage.deliver.outgoing import Outgoing
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.view import LIMIT_BYTES, XCOM_KEY, compact
 
 EVENT = json.loads(os.environ["EVENT"])

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from spark_lineage.deliver.hooks import OpenLineageHook
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import Refused
-from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.settings import SettingError
 
 SECRET = "hunter2hunter2"  # noqa: S105

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.spool import Outbox, Spool
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.spool import Spool
 
 RUN = "0190a5b2-7c1e-7d5f-9d4b-{:012x}"
 Answer = tuple[int, dict[str, str], str]

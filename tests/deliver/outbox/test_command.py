@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.cli import main
-from spark_lineage.deliver.outbox import drain
+from spark_lineage.deliver.courier import drain
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import sender_of
-from spark_lineage.deliver.spool import Outbox, Outgoing
 from spark_lineage.launch.bounded_run import Deadline
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from spark_lineage.deliver import courier
-from spark_lineage.deliver.spool import Outgoing, Spool
+from spark_lineage.deliver.outgoing import Outgoing
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.launch.lock import release
 
 WAIT_SECONDS = 30

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.courier import Drain
-from spark_lineage.deliver.outbox import Delivered, drain
+from spark_lineage.deliver.courier import Courier, Delivered, drain
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.outgoing import Outgoing, SpoolError
+from spark_lineage.deliver.pauses import BACKEND, Pauses
 from spark_lineage.deliver.sender import Sender, sender_of
-from spark_lineage.deliver.spool import BACKEND, Outbox, Outgoing, Pauses, Spool, SpoolError
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.lock import release
 
@@ -28,12 +30,12 @@ def put(spool: Spool, *contents: bytes) -> None:
         spool.put(Outgoing.of(content))
 
 
-def run(spool: Spool, backend: Any) -> Drain:
-    """Drain as a courier does."""
+def run(spool: Spool, backend: Any) -> Courier:
+    """Courier as a courier does."""
     sender = sender_of(backend.config)
     lock = spool.take_turn()
     assert lock is not None
-    made = Drain(spool, sender, lock, lambda: False)
+    made = Courier(spool, sender, lock, lambda: False)
     made.run()
     release(lock)
     sender.close()
@@ -175,7 +177,7 @@ def test_run_after_an_outage_keeps_the_order_of_a_run_whose_event_fails(
     spool: Spool, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The event of another run, which is taken after it, ends all pauses."""
-    monkeypatch.setattr("spark_lineage.deliver.spool._FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("spark_lineage.deliver.pauses._FIRST_SECONDS", 0.0)
     put(spool, event(0, "START"), event(1, "START"), event(0, "COMPLETE", 1))
     backend.answer = lambda _: (503, {}, "closed")
     run(spool, backend)
@@ -231,7 +233,7 @@ def test_run_with_80_percent_of_500s_loses_nothing(
 
     def sooner(self: Pauses, key: str, why: str, **more: Any) -> float:
         seconds = failed(self, key, why, **more) / 6_000
-        self._pauses[key] = module_pause(self._pauses[key], seconds)
+        self.all[key] = module_pause(self.all[key], seconds)
         self._save()
         return seconds
 

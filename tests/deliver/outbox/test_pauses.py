@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.deliver import spool as module
-from spark_lineage.deliver.spool import BACKEND, Pauses
+from spark_lineage.deliver import pauses as module
+from spark_lineage.deliver.pauses import BACKEND, Pauses
 
 RUN = "0190a5b2-7c1e-7d5f-9d4b-000000000001"
 

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from spark_lineage.deliver import spool as module
-from spark_lineage.deliver.spool import Outbox, Outgoing, Spool, SpoolError
+from spark_lineage.deliver.outbox import Outbox
+from spark_lineage.deliver.outgoing import Outgoing, SpoolError
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.settings.places import outbox_directory
 
 RUN = "0190a5b2-7c1e-7d5f-9d4b-{:012x}"

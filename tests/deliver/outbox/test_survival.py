@@ -118,7 +118,8 @@ def test_processes_that_share_a_spool_send_each_event_once_and_in_order(tmp_path
 import json, sys
 from pathlib import Path
 from spark_lineage.deliver import courier
-from spark_lineage.deliver.spool import Outgoing, Spool
+from spark_lineage.deliver.outgoing import Outgoing
+from spark_lineage.deliver.spool import Spool
 url, spool, who = sys.argv[1], Spool(Path(sys.argv[2])), sys.argv[3]
 names = []
 for number in range(30):

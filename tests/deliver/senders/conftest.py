@@ -15,7 +15,7 @@ import pytest
 from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 from openlineage.client.serde import Serde
 
-from spark_lineage.deliver.spool import Outgoing
+from spark_lineage.deliver.outgoing import Outgoing
 
 
 @dataclass

@@ -43,7 +43,7 @@ def test_processes_append_whole_lines(tmp_path):
         """
         import sys
         from spark_lineage.deliver.sender import sender_of
-        from spark_lineage.deliver.spool import Outgoing
+        from spark_lineage.deliver.outgoing import Outgoing
         sender = sender_of({"type": "file", "log_file_path": sys.argv[1], "append": True})
         event = Outgoing.of(b'{"job":{"namespace":"d","name":"%s"}}' % (sys.argv[2].encode() * 100_000))
         for _ in range(20):

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 
 from spark_lineage.deliver.kafka_sender import KafkaSender, _defaults, message_key
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import Later, Refused, sender_of
-from spark_lineage.deliver.spool import Outgoing
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 

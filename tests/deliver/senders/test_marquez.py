@@ -9,9 +9,9 @@ import pytest
 from lineage_backends.http_backend import openlineage_backend
 
 from spark_lineage.deliver.connections import MARQUEZ, ConnectionFields, transport_config
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.profile import Profile
 from spark_lineage.deliver.sender import sender_of
-from spark_lineage.deliver.spool import Outgoing
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
 BEGAN, NOW = "2024-01-31T12:00:00+00:00", "2024-01-31T13:00:00+00:00"

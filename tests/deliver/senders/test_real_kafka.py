@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_lineage.deliver.connections import ConnectionFields, probe, transport_config
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import Later, Refused, sender_of
-from spark_lineage.deliver.spool import Outgoing
 
 if TYPE_CHECKING:
     from lineage_backends.kafka import Kafka

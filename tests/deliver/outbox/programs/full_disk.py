@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 
 from spark_lineage.deliver import spool as module
-from spark_lineage.deliver.outbox import drain
+from spark_lineage.deliver.courier import drain
+from spark_lineage.deliver.outgoing import Outgoing, SpoolError
 from spark_lineage.deliver.sender import sender_of
-from spark_lineage.deliver.spool import Outgoing, Spool, SpoolError
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.launch.bounded_run import Deadline
 
 

@@ -17,9 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from spark_lineage.deliver.outbox import drain
+from spark_lineage.deliver.courier import drain
+from spark_lineage.deliver.outgoing import Outgoing
 from spark_lineage.deliver.sender import sender_of
-from spark_lineage.deliver.spool import Outgoing, Spool
+from spark_lineage.deliver.spool import Spool
 from spark_lineage.launch.bounded_run import Deadline
 
 KINDS = ("START", "RUNNING", "COMPLETE")
