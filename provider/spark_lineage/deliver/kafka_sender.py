@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -35,45 +36,21 @@ _LOGIN_ERRORS = frozenset({"_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "TOP
 _REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", "INVALID_RECORD", "POLICY_VIOLATION"})
 
 
-class _Named(msgspec.Struct):
-    namespace: str
-    name: str
-
-
-class _Parent(msgspec.Struct):
-    job: _Named
-    root: _Parent | None = None
-
-
-class _Facets(msgspec.Struct):
-    parent: _Parent | None = None
-
-
-class _Run(msgspec.Struct):
-    facets: _Facets | None = None
-
-
-class _Event(msgspec.Struct):
-    run: _Run | None = None
-    job: _Named | None = None
-    dataset: _Named | None = None
-
-
 def message_key(body: bytes) -> str | None:
     """Return the key that the Kafka transport of openlineage-python gives an event: the runs of one root stay in order.
 
     ``run:namespace/name`` of the job of the root, else of the parent, else of the run; ``job:``, ``dataset:``.
     """
-    try:
-        event = msgspec.json.decode(body, type=_Event)
-    except msgspec.DecodeError:
-        return None
-    kind, named = ("dataset", event.dataset) if event.job is None else ("job", event.job)
-    if event.run is not None:
-        parent = event.run.facets.parent if event.run.facets is not None else None
-        above = parent and (parent.root or parent)
-        kind, named = "run", above.job if above else event.job
-    return f"{kind}:{named.namespace}/{named.name}" if named is not None else None
+    with suppress(AttributeError, KeyError, TypeError, msgspec.DecodeError):
+        # Inputs and outputs stay raw, which are most of an event.
+        raw = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        event = {key: msgspec.json.decode(raw[key]) for key in ("run", "job", "dataset") if key in raw}
+        kind = next(filter(event.get, event), "")
+        if kind == "run":
+            parent = (event["run"].get("facets") or {}).get("parent") or event
+            event["run"] = (parent.get("root") or parent)["job"]
+        return f"{kind}:{event[kind]['namespace']}/{event[kind]['name']}"
+    return None
 
 
 class KafkaSender:
