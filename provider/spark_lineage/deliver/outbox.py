@@ -19,8 +19,6 @@ from spark_lineage.settings.places import option, outbox_directory
 
 _log = Log(__name__)
 
-FLUSH_SECONDS = 300.0
-
 
 @dataclass(frozen=True)
 class Waiting:
@@ -100,7 +98,7 @@ def default_directory() -> Path:
 
 
 def flush(
-    directory: Path | None = None, destinations: Iterable[str] = (), *, seconds: float = FLUSH_SECONDS
+    directory: Path | None = None, destinations: Iterable[str] = (), *, seconds: float = 300.0
 ) -> Mapping[str, Delivered]:
     """Send what waits, also to backends that pause, by the connections that the spools are named after.
 

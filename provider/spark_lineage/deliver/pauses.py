@@ -28,19 +28,16 @@ _chance = random.SystemRandom()
 class Pause(Struct, frozen=True):
     """A pause that began at ``began`` (seconds since the start of the host) after so many failures in a row."""
 
-    failures: int = 0
-    began: float = 0.0
-    seconds: float = 0.0
-    why: str = ""
+    failures: int
+    began: float
+    seconds: float
+    why: str
 
     @property
     def seconds_left(self) -> float:
         """The rest of the pause; 0 after a restart of the host, when its clock is behind the beginning."""
         passed = _now() - self.began
         return max(0.0, min(self.seconds, _LONGEST_OF_ALL) - passed) if passed >= 0 else 0.0
-
-
-_NO_PAUSE = Pause()
 
 
 class Pauses:
@@ -58,11 +55,11 @@ class Pauses:
 
     def seconds_left(self, key: str) -> float:
         """Return how long nothing is sent; 0 without a pause."""
-        return self.all.get(key, _NO_PAUSE).seconds_left
+        return pause.seconds_left if (pause := self.all.get(key)) is not None else 0.0
 
     def why(self, key: str) -> str:
         """Return what the backend has answered; empty without a pause."""
-        return self.all.get(key, _NO_PAUSE).why
+        return pause.why if (pause := self.all.get(key)) is not None else ""
 
     def failed(self, key: str, why: str, *, retry_after: float | None = None, took_seconds: float = 0.0) -> float:
         """Begin a pause that is longer than the one before, and return its seconds.
@@ -70,7 +67,7 @@ class Pauses:
         :param retry_after: seconds that the backend asks for
         :param took_seconds: how long the answer was awaited: a slow backend may have accepted the event after all
         """
-        failures = self.all.get(key, _NO_PAUSE).failures + 1
+        failures = 1 + (self.all[key].failures if key in self.all else 0)
         if key == BACKEND:
             longest = min(_LONGEST_SECONDS, _FIRST_SECONDS * 2.0 ** min(failures - 1, 16))
             seconds = _chance.uniform(longest / 2, longest)

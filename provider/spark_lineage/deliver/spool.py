@@ -22,7 +22,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from heapq import nsmallest
 from pathlib import Path
@@ -91,7 +90,7 @@ class Entry(NamedTuple):
     @property
     def name(self) -> str:
         """The name of its file."""
-        return f"{self.id}-{self.event_type}-{self.size}.json"
+        return f"{self.stamp}-{self.run_id}-{self.event_type}-{self.size}.json"
 
     @property
     def id(self) -> str:
@@ -111,30 +110,13 @@ class Entry(NamedTuple):
         return datetime.fromtimestamp(0, UTC)
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """The note of a run in a spool: its last event, when it began (its START's ``eventTime``), its end's bytes."""
 
     event_type: str = ""
     stamp: str = ""
     began: str = ""
     size: int = 0
-
-    @classmethod
-    def of(cls, note: str) -> Run:
-        """Return the run of a note.
-
-        :raises ValueError: for another text
-        """
-        event_type, stamp, began, size = note.split(",")
-        if not _STAMPED.fullmatch(stamp):
-            raise ValueError(stamp)
-        return cls(event_type, stamp, began, int(size))
-
-    @property
-    def note(self) -> str:
-        """The text of its link."""
-        return f"{self.event_type},{self.stamp},{self.began},{self.size}"
 
     @property
     def has_ended(self) -> bool:
@@ -159,11 +141,6 @@ class Run:
             return True
         is_longer = event.has_datasets and len(event.body) > self.size
         return event.event_type in TERMINAL and (event.event_type != self.event_type or is_longer)
-
-    def after(self, event: Outgoing, stamp: str) -> Run:
-        """Return the run with one more event."""
-        began = event.event_time if event.event_type == "START" else self.began
-        return Run(event.event_type, stamp, began, len(event.body) if event.event_type in TERMINAL else 0)
 
     def next_stamp(self) -> str:
         """Return a time that comes after the last event, whatever the clock shows."""
@@ -333,16 +310,16 @@ class Spool:
         return self._run(path_segment(run_id)) if run_id else Run()
 
     def _run(self, segment: str) -> Run:
-        with self._usable():
+        with self._usable(), suppress(ValueError):
             try:
-                return Run.of(str((self._runs / segment).readlink()))
-            except ValueError:
-                return Run()
+                event_type, stamp, began, size = str((self._runs / segment).readlink()).split(",")
+                if _STAMPED.fullmatch(stamp):
+                    return Run(event_type, stamp, began, int(size))
             except OSError as error:
                 # The second is that of a file that is no link.
-                if error.errno in (errno.ENOENT, errno.EINVAL):
-                    return Run()
-                raise
+                if error.errno not in (errno.ENOENT, errno.EINVAL):
+                    raise
+        return Run()
 
     def take_turn(self, wait: Callable[[], bool] = lambda: False) -> int | None:
         """Be the one process that sends, until ``lock.release`` gets the descriptor; None where another one is.
@@ -434,11 +411,13 @@ class Spool:
         """Remember an event of a run; return False where another process has put the first one meanwhile."""
         if not event.run_id:
             return True
-        note, after = self._runs / path_segment(event.run_id), before.after(event, stamp)
+        note = self._runs / path_segment(event.run_id)
+        began = event.event_time if event.event_type == "START" else before.began
+        after = Run(event.event_type, stamp, began, len(event.body) if event.event_type in TERMINAL else 0)
         try:
             if not before.event_type:
                 # Exclusively: a START that was slow must not replace the end.
-                note.symlink_to(after.note)
+                note.symlink_to(",".join(map(str, after)))
                 return True
         except FileExistsError:
             # The file there may be no note.
@@ -450,7 +429,7 @@ class Spool:
     def _replace(self, note: Path, run: Run) -> None:
         part = self.directory / f".{note.name}.{os.getpid()}.part"
         part.unlink(missing_ok=True)
-        part.symlink_to(run.note)
+        part.symlink_to(",".join(map(str, run)))
         part.rename(note)
 
     def _take_back(self, run_id: str, before: Run, files: Iterable[Path]) -> None:
