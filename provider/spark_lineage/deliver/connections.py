@@ -61,15 +61,15 @@ class ConnectionFields:
         """Make the error about a field; ``problem`` follows its name, and says what to do."""
         return SettingError(f"{name!r} of the connection {self.conn_id!r} {problem}")
 
-    def check_keys(self, known: Collection[str]) -> None:
+    def check_keys(self, keys: Collection[str]) -> None:
         """Refuse unknown keys of the extra.
 
         :raises SettingError: with the key that was probably meant
         """
         for key in self.extra:
-            if key not in known:
-                near = difflib.get_close_matches(key.lower().replace("-", "_"), known, n=1)
-                advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+            if key not in keys:
+                near = difflib.get_close_matches(key.lower().replace("-", "_"), keys, n=1)
+                advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(keys))}"
                 raise self.error(str(key), f"is not known; {advice}")
 
     def text(self, key: str) -> str:
@@ -125,22 +125,22 @@ class ConnectionFields:
             problem = f"is a {type(value).__name__}; give a JSON object"
         if problem:
             raise self.error(key, problem)
-        return {str(name): each for name, each in (value or {}).items()}
+        return {str(name): item for name, item in (value or {}).items()}
 
     def texts(self, key: str) -> dict[str, str]:
         """Return an object of texts; numbers and booleans become text, None is left out."""
-        given = self.mapping(key).items()
-        return {name: self._text(f"{key}.{name}", value) for name, value in given if value is not None}
+        items = self.mapping(key).items()
+        return {name: self._text(f"{key}.{name}", value) for name, value in items if value is not None}
 
     def filled(self, value: Any) -> Any:
         """Return a nested value with login and password where it asks for them: ``{login}`` and ``{password}``."""
         if isinstance(value, str):
-            given = {"{login}": self.login, "{password}": self.password}
-            return _PLACEHOLDER.sub(lambda match: given[match[0]], value)
+            secrets = {"{login}": self.login, "{password}": self.password}
+            return _PLACEHOLDER.sub(lambda match: secrets[match[0]], value)
         if isinstance(value, Mapping):
-            return {str(key): self.filled(each) for key, each in value.items()}
+            return {str(key): self.filled(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self.filled(each) for each in value]
+            return [self.filled(item) for item in value]
         return value
 
     def _text(self, key: str, value: Any) -> str:
@@ -237,26 +237,26 @@ def _file(fields: ConnectionFields) -> dict[str, Any]:
 
 
 def _composite(fields: ConnectionFields) -> dict[str, Any]:
-    given = fields.mapping("transports")
-    if not given:
+    members = fields.mapping("transports")
+    if not members:
         raise fields.error(
             "transports", 'is missing; for kind \'composite\' give an object of transports by name: {"a": {"type": …}}'
         )
-    if any("/" in name or not name for name in given):
+    if any("/" in name or not name for name in members):
         raise fields.error("transports", "has a member whose name is empty or has a '/'; rename it")
-    members = {name: _whole(fields, f"transports.{name}", member) for name, member in given.items()}
-    return {"type": "composite", "transports": members}
+    configs = {name: _whole(fields, f"transports.{name}", member) for name, member in members.items()}
+    return {"type": "composite", "transports": configs}
 
 
-def _whole(fields: ConnectionFields, name: str, given: Any) -> dict[str, Any]:
+def _whole(fields: ConnectionFields, name: str, config: Any) -> dict[str, Any]:
     """Return a configuration that the user wrote down whole; only login and password are put in."""
-    if not isinstance(given, Mapping) or not isinstance(given.get("type"), str) or not given["type"].strip():
+    if not isinstance(config, Mapping) or not isinstance(config.get("type"), str) or not config["type"].strip():
         raise fields.error(
             name, 'has no \'type\'; give the configuration of a transport of openlineage-python: {"type": "http", …}'
         )
-    if fields.password and "{password}" not in str(given) and name == "transport":
+    if fields.password and "{password}" not in str(config) and name == "transport":
         raise fields.error("password", "is not used by 'transport'; write {password} where it belongs, or remove it")
-    return dict(fields.filled(given))
+    return dict(fields.filled(config))
 
 
 def http_config(fields: ConnectionFields) -> dict[str, Any]:
@@ -387,7 +387,7 @@ def _brokers(fields: ConnectionFields, properties: Mapping[str, str]) -> str:
 
 
 def _security(fields: ConnectionFields, properties: Mapping[str, str], *, has_tls: bool) -> dict[str, str]:
-    chosen = fields.choice("sasl_mechanism", [each.lower() for each in MECHANISMS]).upper()
+    chosen = fields.choice("sasl_mechanism", [name.lower() for name in MECHANISMS]).upper()
     mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or chosen
     security = {"sasl.mechanism": mechanism}
     if mechanism in _WITH_LOGIN and not properties.get("sasl.username"):
@@ -436,17 +436,17 @@ def for_courier(config: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[str
 
     What reads connections itself gets them as Airflow's environment variables.
     """
-    given, secrets = dict(config), list(_secrets(config, is_private=False))
+    complete, secrets = dict(config), list(_secrets(config, is_private=False))
     if config.get("type") == _ATLAS:
         from airflow.providers.common.compat.sdk import BaseHook
 
         connection = BaseHook.get_connection(config["conn_id"])
-        named = [connection]
+        connections = [connection]
         if rest_conn_id := connection.extra_dejson.get("rest_conn_id"):
-            named.append(BaseHook.get_connection(rest_conn_id))
-        given["environment"] = {f"AIRFLOW_CONN_{each.conn_id.upper()}": each.as_json() for each in named}
-        secrets += [each.password for each in named if each.password]
-    return given, secrets
+            connections.append(BaseHook.get_connection(rest_conn_id))
+        complete["environment"] = {f"AIRFLOW_CONN_{one.conn_id.upper()}": one.as_json() for one in connections}
+        secrets += [one.password for one in connections if one.password]
+    return complete, secrets
 
 
 def destinations_of(conn_id: str) -> Mapping[str, tuple[dict[str, Any], Profile]]:
@@ -457,8 +457,8 @@ def destinations_of(conn_id: str) -> Mapping[str, tuple[dict[str, Any], Profile]
     fields = connection_fields(conn_id, CONN_TYPE, _ATLAS)
     config = _config_of(fields)
     namespace = None if fields.conn_type == _ATLAS else namespace_of(fields)
-    configs = {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
-    return {name: (each, Profile(namespace, each.get("backend") == MARQUEZ)) for name, each in configs.items()}
+    configs = {f"{conn_id}/{name}": member for name, member in members_of(config).items()} or {conn_id: config}
+    return {name: (one, Profile(namespace, one.get("backend") == MARQUEZ)) for name, one in configs.items()}
 
 
 def config_of(conn_id: str) -> dict[str, Any]:
@@ -505,12 +505,12 @@ def mask_config(config: dict[str, Any]) -> dict[str, Any]:
 
 def _secrets(value: Any, *, is_private: bool) -> Iterator[str]:
     if isinstance(value, Mapping):
-        for key, each in value.items():
+        for key, item in value.items():
             is_secret = is_private or key in _PRIVATE or is_secret_key(str(key))
-            yield from _secrets(each, is_private=is_secret and key not in _HARMLESS)
+            yield from _secrets(item, is_private=is_secret and key not in _HARMLESS)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _secrets(each, is_private=is_private)
+        for item in value:
+            yield from _secrets(item, is_private=is_private)
     elif isinstance(value, str) and "?" in value and not is_private:
         # Of a URL or an endpoint: keys of functions and signatures are parameters with any name.
         yield from (text for _, text in parse_qsl(urlsplit(value).query))
@@ -564,23 +564,25 @@ def all_of(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     inner = config.get("transports") or config.get("transport") or ()
     if isinstance(inner, Mapping):
         inner = [inner] if "type" in inner else list(inner.values())
-    for each in inner:
-        if isinstance(each, Mapping):
-            yield from all_of(each)
+    for member in inner:
+        if isinstance(member, Mapping):
+            yield from all_of(member)
 
 
 def backends_of(config: Mapping[str, Any]) -> frozenset[str]:
     """Return where a transport and those inside of it send to, without credentials; nothing for an unknown kind."""
     backends = set[str]()
-    for each in all_of(config):
-        match each.get("type"):
+    for transport in all_of(config):
+        match transport.get("type"):
             case "http" | "async_http":
-                url = urlsplit(urljoin(str(each.get("url", "")), str(each.get("endpoint", DEFAULT_ENDPOINT))))
+                url = urlsplit(urljoin(str(transport.get("url", "")), str(transport.get("endpoint", DEFAULT_ENDPOINT))))
                 with suppress(ValueError):
                     backends.add(f"{url.hostname}:{url.port or _PORTS.get(url.scheme)}{url.path}")
             case "kafka":
-                servers = str((each.get("config") or {}).get("bootstrap.servers", "")).lower().split(",")
-                backends |= {f"kafka://{server.strip()}/{each.get('topic')}" for server in servers if server.strip()}
+                servers = str((transport.get("config") or {}).get("bootstrap.servers", "")).lower().split(",")
+                backends |= {
+                    f"kafka://{server.strip()}/{transport.get('topic')}" for server in servers if server.strip()
+                }
             case "file":
-                backends.add(f"file:{Path(str(each.get('log_file_path', ''))).absolute()}")
+                backends.add(f"file:{Path(str(transport.get('log_file_path', ''))).absolute()}")
     return frozenset(backends)

@@ -72,7 +72,7 @@ class FormHook(BaseHook):
 
     @classmethod
     def _declared(cls) -> dict[str, Any]:
-        return next(each for each in connection_types() if each["connection-type"] == cls.conn_type)
+        return next(form for form in connection_types() if form["connection-type"] == cls.conn_type)
 
 
 class OpenLineageHook(FormHook):
@@ -110,6 +110,6 @@ class OpenLineageHook(FormHook):
 
 def hook_of(conn_id: str) -> FormHook:
     """Return the hook of a connection of one of our types; errors are those of its ``fields``."""
-    declared = {each["connection-type"]: each["hook-class-name"] for each in connection_types()}
-    hook: FormHook = resolve_name(declared[connection_fields(conn_id, *declared).conn_type])(conn_id)
+    classes = {form["connection-type"]: form["hook-class-name"] for form in connection_types()}
+    hook: FormHook = resolve_name(classes[connection_fields(conn_id, *classes).conn_type])(conn_id)
     return hook

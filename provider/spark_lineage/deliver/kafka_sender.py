@@ -65,16 +65,16 @@ class KafkaSender:
 
     def __init__(self, config: Mapping[str, Any], *, has_aws_login: bool = False) -> None:
         self.topic = str(config.get("topic") or "")
-        given = config.get("config")
-        if not self.topic or not isinstance(given, Mapping):
+        properties = config.get("config")
+        if not self.topic or not isinstance(properties, Mapping):
             raise SettingError("the transport of type 'kafka' cannot be made: it has no 'topic', or no 'config'")
         self._key = config.get("messageKey") or config.get("message_key")
-        self.properties = {**given, **(_aws_login(config) if has_aws_login else {})}
+        self.properties = {**properties, **(_aws_login(config) if has_aws_login else {})}
         self._problems: dict[str, str] = {}
         # How long librdkafka itself tries to deliver a message.
-        timeout = next((given[key] for key in _TIMEOUTS if key in given), None)
+        timeout = next((properties[key] for key in _TIMEOUTS if key in properties), None)
         self._timeout_seconds = DEFAULT_TIMEOUT_SECONDS if timeout is None else float(timeout) / 1000
-        self._producer: Producer | None = self._made()
+        self._producer: Producer | None = self._open()
 
     def send(self, event: Outgoing) -> None:
         """Send one event; errors as of ``Sender``."""
@@ -82,7 +82,7 @@ class KafkaSender:
 
     def send_message(self, key: str | None, value: bytes) -> None:
         """Send one message; errors as of ``Sender``."""
-        producer = self._producer = self._producer or self._made()
+        producer = self._producer = self._producer or self._open()
         self._problems.clear()
         if (failure := self._failure_of(producer, key, value)) is not None:
             # What is left in its queue must not be delivered later, when another try was.
@@ -93,7 +93,7 @@ class KafkaSender:
         """Have the brokers list the topics that they show us."""
         from confluent_kafka import KafkaException
 
-        producer = self._producer = self._producer or self._made()
+        producer = self._producer = self._producer or self._open()
         topics, problem = {}, ""
         try:
             # All topics: to ask for one by its name would make it, where brokers do that.
@@ -165,7 +165,7 @@ class KafkaSender:
         if error.name() != "_ALL_BROKERS_DOWN":
             self._problems.setdefault(error.name(), _text(error))
 
-    def _made(self) -> Producer:
+    def _open(self) -> Producer:
         try:
             from confluent_kafka import KafkaException, Producer
         except ModuleNotFoundError:

@@ -103,7 +103,7 @@ def _transport_of(config: Mapping[str, Any]) -> Transport:
             "the transport has no 'type'; give one of http, kafka, file, console, composite, or a class path"
         )
     try:
-        return _made(kind, copy.deepcopy(dict(config)))
+        return _build(kind, copy.deepcopy(dict(config)))
     except SettingError:
         raise
     except Exception as error:
@@ -111,7 +111,7 @@ def _transport_of(config: Mapping[str, Any]) -> Transport:
     raise SettingError(f"the transport of type {kind!r} cannot be made: {problem}")
 
 
-def _made(kind: str, config: dict[str, Any]) -> Transport:
+def _build(kind: str, config: dict[str, Any]) -> Transport:
     registered = get_default_factory().transports.get(kind, kind)
     chosen = import_from_string(registered) if isinstance(registered, str) else registered
     if not inspect.isclass(chosen) or not issubclass(chosen, Transport):
