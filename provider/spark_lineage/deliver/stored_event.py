@@ -111,7 +111,7 @@ def restore(content: bytes) -> RunEvent:
         facets["parent"] = _object(parent_run.ParentRunFacet, facets["parent"])
     for name in _AIRFLOW_FACETS:
         if isinstance(facets.get(name), dict):
-            facets[name] = made(RunFacet, facets[name])
+            facets[name] = build(RunFacet, facets[name])
     if "eventType" in document:
         document["eventType"] = RunState(document["eventType"])
     return _object(RunEvent, document)  # type: ignore[no-any-return]
@@ -151,11 +151,12 @@ def event_time(text: str) -> datetime:
 def _object(kind: type[Any], values: Mapping[str, Any]) -> Any:
     parts: dict[str, Any] = {}
     for key, part in _PARTS.get(kind, {}).items():
-        if isinstance(given := values.get(key), list):
-            parts[key] = [_object(part, each) for each in given]
-        elif given is not None:
-            parts[key] = _object(part, given)
-    return made(kind, {**values, **parts})
+        value = values.get(key)
+        if isinstance(value, list):
+            parts[key] = [_object(part, item) for item in value]
+        elif value is not None:
+            parts[key] = _object(part, value)
+    return build(kind, {**values, **parts})
 
 
 def _check(document: Any, kind: Any, where: str) -> None:
@@ -170,21 +171,21 @@ def _without_nulls(value: Any, level: int = 0) -> Any:
     if level > _MAX_LEVELS:
         raise RecursionError
     if isinstance(value, dict):
-        return {key: _without_nulls(each, level + 1) for key, each in value.items() if each is not None}
+        return {key: _without_nulls(item, level + 1) for key, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [_without_nulls(each, level + 1) for each in value if each is not None]
+        return [_without_nulls(item, level + 1) for item in value if item is not None]
     return value
 
 
-def made(kind: type[Any], values: Mapping[str, Any]) -> Any:
+def build(kind: type[Any], values: Mapping[str, Any]) -> Any:
     """Return an object of an attrs class that has these values and no others: ``__init__`` would add its own.
 
     Copies and pickles call it too.
     """
-    known = {each.name for each in attr.fields(kind)}
-    kind = _with_fields(kind, tuple(sorted(values.keys() - known)))  # type: ignore[arg-type]  # a class has a hash
+    declared = {field.name for field in attr.fields(kind)}
+    kind = _with_fields(kind, tuple(sorted(values.keys() - declared)))  # type: ignore[arg-type]  # a class has a hash
     result = object.__new__(kind)
-    for name in (*known, *values):
+    for name in (*declared, *values):
         object.__setattr__(result, name, values.get(name))
     return result
 
@@ -195,9 +196,9 @@ def _with_fields(base: type[Any], names: tuple[str, ...]) -> type[Any]:
     if not names:
         return base
 
-    def reduced(one: Any) -> tuple[Any, ...]:
-        values = {each.name: getattr(one, each.name) for each in attr.fields(type(one))}
-        return made, (base, values)
+    def reduced(instance: Any) -> tuple[Any, ...]:
+        values = {field.name: getattr(instance, field.name) for field in attr.fields(type(instance))}
+        return build, (base, values)
 
     if taken := [name for name in names if hasattr(base, name)]:
         raise ValueError(f"this RunEvent cannot be made again: openlineage-python has no place for a key {taken[0]!r}")

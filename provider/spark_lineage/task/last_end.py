@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from spark_lineage.adapters.submission_digest import submission_digest
-from spark_lineage.deliver.stored_event import made
+from spark_lineage.deliver.stored_event import build
 from spark_lineage.emit.run_event import CATALOG_CHANGES_KEY
 from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedPlace
 from spark_lineage.launch.directory import (
@@ -174,7 +174,7 @@ def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> Oper
     for side, kind in (("inputs", InputDataset), *([("outputs", OutputDataset)] if end.is_streaming else [])):
         names = {(one.namespace, one.name) for one in sides[side]}
         repeating = (one for one in getattr(end, side) if (one["namespace"], one["name"]) not in names)
-        sides[side] += [made(kind, one) for one in repeating]
+        sides[side] += [build(kind, one) for one in repeating]
     return OperatorLineage(**sides, run_facets=known.run_facets, job_facets=known.job_facets)
 
 
