@@ -1,7 +1,7 @@
 """Delivers events to backends, through an outbox that loses none.
 
-A task's ``ConnectionSender`` (for all other events of Airflow the ``ConnectionTransport``) stores each ``Outgoing`` event
-in the ``Spool`` of its destination, and calls the ``Courier``, which sends it by a ``Sender``:
+A task's ``ConnectionSender`` (for all other events of Airflow the ``ConnectionTransport``) stores each ``Outgoing``
+event in the ``Spool`` of its destination, and calls the ``Courier``, which sends it by a ``Sender``:
 
 - on disk first, in order, no run opened again, at most 500 MB: ``Spool``
 - at least once, also after a kill, and couriers that outlive the task: ``courier``

@@ -35,7 +35,8 @@ _ADVICE = {
     **dict.fromkeys((404, 405), "nothing accepts events at this address: check the host and the endpoint"),
     407: "the proxy wants credentials",
 }
-# A byte order mark, an XML declaration and comments may come before it.
+# An HTML page; its content type is the default of some frameworks. A byte order mark, an XML declaration and comments
+# may come before it.
 _PAGE = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:(?:<\?xml[^>]*>|<!--.*?-->)\s*)*<(?:!doctype html|html)", re.IGNORECASE | re.DOTALL
 )
@@ -59,6 +60,7 @@ class HttpSender:
         self._url = urljoin(str(config.get("url") or ""), str(config.get("endpoint") or DEFAULT_ENDPOINT))
         if not self._url.startswith(("http://", "https://")):
             raise SettingError("the transport of type 'http' has no 'url' like 'http://127.0.0.1:5000'; give one")
+        self._shown_url = self._url.partition("?")[0]
         self._headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip", **http_headers(config)}
         self._encoding = {"Content-Encoding": "gzip"} if config.get("compression") else {}
         self._connect_seconds = float(config.get("timeout") or 5.0)
@@ -77,7 +79,7 @@ class HttpSender:
         """Send one event; errors as of ``Sender``."""
         body = gzip.compress(event.body) if self._encoding else event.body
         response, content = self._answer(body, self._encoding, _ANSWER_SECONDS)
-        if response.status_code not in _SUCCESSES or _is_page(content):
+        if response.status_code not in _SUCCESSES or _PAGE.match(content):
             retry_after = response.headers.get("Retry-After", "")
             raise rejection_of(response.status_code, _described(response, content), retry_after)
 
@@ -91,7 +93,7 @@ class HttpSender:
         status, reached = response.status_code, f"{self._shown_url} is reached, and"
         if status in _REFUSALS:
             return True, f"{reached} refuses an empty event as it should ({status})"
-        if status in _SUCCESSES and not _is_page(content):
+        if status in _SUCCESSES and not _PAGE.match(content):
             return True, f"{reached} takes any body ({status}): whether it reads OpenLineage is unknown"
         advice = ": the backend answers with an error; check its log" if status in _SERVER_ERRORS else ""
         return False, f"{_described(response, content)}{advice}"
@@ -114,10 +116,6 @@ class HttpSender:
             problem = f"no answer: {error or type(error).__name__}"
         # Outside of the handlers: the error of httpx holds the request.
         raise Later(f"{self._shown_url}: {problem}", is_away=is_away)
-
-    @property
-    def _shown_url(self) -> str:
-        return self._url.partition("?")[0]
 
     def close(self) -> None:
         """Close the connection."""
@@ -167,12 +165,7 @@ def _described(response: httpx.Response, content: bytes) -> str:
         return f"{text} with an HTML page, as a login in front of the backend does: no event was accepted"
     advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
     shown = " ".join(beginning(content.decode("utf-8", "replace"), _SHOWN_CHARACTERS).split())
-    return f"{text}{advice}" + (f" ({shown})" if shown and not _is_page(content) else "")
-
-
-def _is_page(body: bytes) -> bool:
-    """Whether a body is an HTML page; the content type does not show it, for some frameworks it is the default."""
-    return _PAGE.match(body) is not None
+    return f"{text}{advice}" + (f" ({shown})" if shown and not _PAGE.match(content) else "")
 
 
 def _start_of(response: httpx.Response) -> bytes:

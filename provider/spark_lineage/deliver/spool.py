@@ -383,13 +383,14 @@ class Spool:
         now = time.time()
         with self._usable(), suppress(FileNotFoundError):
             runs = [*os.scandir(self._runs)]
+            stale = [part for part in self.directory.glob(".*.part") if now - part.lstat().st_mtime > _PART_SECONDS]
             for run in nsmallest(len(runs) - _REMEMBERED_RUNS, runs, key=_changed_at):
-                limit = _ENDED_SECONDS if self._run(run.name).has_ended else _OPEN_SECONDS
-                if now - _changed_at(run) > limit:
-                    _remove(Path(run.path))
-            for part in self.directory.glob(".*.part"):
-                if now - part.lstat().st_mtime > _PART_SECONDS:
-                    _remove(part)
+                seconds = _ENDED_SECONDS if self._run(run.name).has_ended else _OPEN_SECONDS
+                stale += [Path(run.path)] if now - _changed_at(run) > seconds else []
+            for file in stale:
+                # A directory that a user has made stays.
+                with suppress(OSError):
+                    file.unlink()
 
     def _scan(self, directory: Path) -> Iterator[Entry]:
         """Return the events of a directory, in any order, and few at once in memory."""
@@ -504,12 +505,6 @@ def _time(stamp: str) -> datetime:
 
 def _changed_at(entry: os.DirEntry[str]) -> float:
     return entry.stat(follow_symlinks=False).st_mtime
-
-
-def _remove(file: Path) -> None:
-    """Remove a file; a directory that a user has made stays."""
-    with suppress(OSError):
-        file.unlink(missing_ok=True)
 
 
 def _sync(place: Path) -> None:

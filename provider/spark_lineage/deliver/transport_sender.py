@@ -43,7 +43,16 @@ class TransportSender:
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._transport = _transport_of(config)
+        try:
+            self._transport = _build(copy.deepcopy(dict(config)))
+        except SettingError:
+            raise
+        except Exception as error:
+            problem = str(error) or type(error).__name__
+        else:
+            return
+        # Outside of the handler: the error of the transport may hold a secret.
+        raise SettingError(f"the transport of type {config['type']!r} cannot be made: {problem}")
 
     def send(self, event: Outgoing) -> None:
         """Send one event; errors as of ``Sender``."""
@@ -57,7 +66,6 @@ class TransportSender:
             answer = answer_of(error)
         else:
             return
-        # Outside of the handler: the error of the transport may hold a secret.
         raise answer
 
     def probe(self) -> tuple[bool, str]:
@@ -96,22 +104,12 @@ class _SenderTransport(Transport):
         return True
 
 
-def _transport_of(config: Mapping[str, Any]) -> Transport:
+def _build(config: dict[str, Any]) -> Transport:
     kind = config.get("type")
     if not isinstance(kind, str) or not kind:
         raise SettingError(
             "the transport has no 'type'; give one of http, kafka, file, console, composite, or a class path"
         )
-    try:
-        return _build(kind, copy.deepcopy(dict(config)))
-    except SettingError:
-        raise
-    except Exception as error:
-        problem = str(error) or type(error).__name__
-    raise SettingError(f"the transport of type {kind!r} cannot be made: {problem}")
-
-
-def _build(kind: str, config: dict[str, Any]) -> Transport:
     registered = get_default_factory().transports.get(kind, kind)
     chosen = import_from_string(registered) if isinstance(registered, str) else registered
     if not inspect.isclass(chosen) or not issubclass(chosen, Transport):
