@@ -36,7 +36,7 @@ FILES = {
         (
             "spark_lineage.launch.directory",
             "spark_lineage.launch.retention",
-            "spark_lineage.deliver.run_events",
+            "spark_lineage.deliver.outgoing",
             "spark_lineage.task.running",
             "spark_lineage.inject.task_injection",
             "spark_lineage.adapters.bash",

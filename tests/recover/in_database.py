@@ -23,7 +23,7 @@ from airflow.utils.session import create_session
 from openlineage.client.uuid import generate_new_uuid
 from sqlalchemy import select, update
 
-from spark_lineage.deliver.run_events import append_event
+from spark_lineage.deliver.outgoing import append_event
 from spark_lineage.launch.directory import create_private, launch_directory
 from spark_lineage.launch.launch import Launch, TaskKey, store_launch
 from spark_lineage.launch.stores import ServerStore

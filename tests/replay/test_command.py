@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.cli import main
-from spark_lineage.deliver.run_events import append_event
+from spark_lineage.deliver.outgoing import append_event
 
 if TYPE_CHECKING:
     from warm_python import WarmPython

@@ -14,8 +14,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from spark_lineage.deliver.outgoing import Outgoing
-from spark_lineage.deliver.run_events import append_end, append_event, stored_end
+from spark_lineage.deliver.outgoing import Outgoing, append_end, append_event, stored_end
 from spark_lineage.launch.directory import RUN_EVENTS_FILE
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.replay.merged_events import KeptEventsError, digest_of, events_in
@@ -103,7 +102,7 @@ def test_of_a_full_disk_nothing_is_left(tmp_path: Path) -> None:
 
 WRITER = """
 import pathlib, sys
-from spark_lineage.deliver.run_events import append_event
+from spark_lineage.deliver.outgoing import append_event
 content = sys.stdin.buffer.read()
 for _ in range(200):
     append_event(pathlib.Path(sys.argv[1]), content)
@@ -254,7 +253,7 @@ def test_a_run_has_one_end_whoever_tells_it(tmp_path: Path) -> None:
 
 def test_processes_at_once_tell_one_end(tmp_path: Path) -> None:
     program = (
-        "import pathlib, sys; from spark_lineage.deliver.run_events import append_end; "
+        "import pathlib, sys; from spark_lineage.deliver.outgoing import append_end; "
         "from spark_lineage.deliver.outgoing import Outgoing; "
         "sys.stdout.write(append_end(pathlib.Path(sys.argv[1]), Outgoing.of(sys.argv[2].encode())).body.decode())"
     )

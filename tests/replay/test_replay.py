@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spark_lineage.deliver.outgoing import append_event
 from spark_lineage.deliver.profile import Profile
-from spark_lineage.deliver.run_events import append_event
 from spark_lineage.deliver.sender import Later, Sender, sender_of
 from spark_lineage.replay import replay as replay_module
 from spark_lineage.replay.merged_events import MergedEvent, digest_of, events_in

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.deliver.outbox import Outbox
-from spark_lineage.deliver.outgoing import Outgoing
-from spark_lineage.deliver.run_events import append_event
+from spark_lineage.deliver.outgoing import Outgoing, append_event
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.driver import Driver

@@ -7,6 +7,6 @@ event in the ``Spool`` of its destination, and calls the ``Courier``, which send
 - at least once, also after a kill, and couriers that outlive the task: ``courier``
 - pauses of a backend or of one run: ``Pauses``; which answer means which: ``rejection_of`` in ``sender``
 - bounded waits, and events that cannot be stored: ``ConnectionSender``
-- one end of a run: ``run_events``
+- one end of a run: ``append_end`` in ``outgoing``
 - commands and servers: ``Outbox``; forms and *Test connection*: ``hooks``
 """

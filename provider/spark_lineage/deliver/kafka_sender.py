@@ -44,7 +44,7 @@ def message_key(body: bytes) -> str | None:
     with suppress(AttributeError, KeyError, TypeError, msgspec.DecodeError):
         # Inputs and outputs stay raw, which are most of an event.
         raw = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        event = {key: msgspec.json.decode(raw[key]) for key in ("run", "job", "dataset") if key in raw}
+        event: dict[str, Any] = {key: msgspec.json.decode(raw[key]) for key in ("run", "job", "dataset") if key in raw}
         kind = next(filter(event.get, event), "")
         if kind == "run":
             parent = (event["run"].get("facets") or {}).get("parent") or event

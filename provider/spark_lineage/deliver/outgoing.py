@@ -1,13 +1,20 @@
-"""One event as it is sent: its JSON without secrets, and the fields that its order depends on."""
+"""One event as it is sent, and the file in the directory of its launch that stores it for later."""
 
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.directory import RUN_EVENTS_FILE
+from spark_lineage.launch.lock import appending
 from spark_lineage.secrets.redaction import redact_event
 
 if TYPE_CHECKING:
@@ -42,11 +49,12 @@ class _Head(msgspec.Struct, gc=False):
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
+_appending = partial(appending, mode=0o600, flags=os.O_NOFOLLOW)
 
 
 @dataclass(frozen=True)
 class Outgoing:
-    """One event.
+    """One event: its JSON without secrets, and the fields that its order depends on.
 
     ``run_id`` and ``event_type`` are empty for a ``JobEvent`` and a ``DatasetEvent``; ``job`` is ``namespace name``. In
     ``event_time`` a point stands before fractions of a second: the comma of ISO 8601 separates the fields of a note.
@@ -93,3 +101,35 @@ class Outgoing:
             has_datasets=not {bytes(head.inputs), bytes(head.outputs)} <= _EMPTY_LISTS,
             body=body,
         )
+
+
+@LINEAGE_FILES.bounded
+def append_event(directory: Path, content: bytes) -> None:
+    """Append the JSON of an event: whole and on disk when this returns, or not at all; nothing without a directory."""
+    if directory.is_dir():
+        with _appending(directory / RUN_EVENTS_FILE) as append_line:
+            append_line(content)
+
+
+@LINEAGE_FILES.bounded
+def append_end(directory: Path, end: Outgoing) -> Outgoing:
+    """Append the end of a run, unless there is one already; return the stored end, or this one."""
+    if directory.is_dir():
+        with _appending(directory / RUN_EVENTS_FILE) as append_line:
+            if (stored := stored_end(directory, end.run_id)) is not None:
+                return stored
+            append_line(end.body)
+    return end
+
+
+@LINEAGE_FILES.bounded
+def stored_end(directory: Path, run_id: str) -> Outgoing | None:
+    """Return the stored end of a run, None without one."""
+    with suppress(FileNotFoundError), (directory / RUN_EVENTS_FILE).open("rb") as lines:
+        for line in lines:
+            # A line may be torn.
+            with suppress(SpoolError):
+                event = Outgoing.of(line.strip())
+                if event.run_id == run_id and event.event_type in TERMINAL:
+                    return event
+    return None

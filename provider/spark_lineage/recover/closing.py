@@ -15,8 +15,7 @@ from openlineage.client.event_v2 import RunState
 
 from spark_lineage.adapters.adapter import service_end
 from spark_lineage.deliver.connection_sender import ConnectionSender
-from spark_lineage.deliver.outgoing import Outgoing
-from spark_lineage.deliver.run_events import append_end, stored_end
+from spark_lineage.deliver.outgoing import Outgoing, append_end, stored_end
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.emit.child_events import going_on_event
 from spark_lineage.emit.task_event import (

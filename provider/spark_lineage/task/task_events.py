@@ -18,8 +18,7 @@ from openlineage.client.generated.base import EventType as RunState
 from spark_lineage import add_ons
 from spark_lineage.adapters.adapter import NO_SPARK
 from spark_lineage.deliver.connection_sender import ConnectionSender
-from spark_lineage.deliver.outgoing import Outgoing
-from spark_lineage.deliver.run_events import append_end, append_event
+from spark_lineage.deliver.outgoing import Outgoing, append_end, append_event
 from spark_lineage.emit.child_events import child_events, going_on_event
 from spark_lineage.emit.run_event import collection_facet
 from spark_lineage.emit.task_event import (
