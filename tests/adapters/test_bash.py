@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 
 from spark_lineage.adapters.bash import _option
-from spark_lineage.adapters.processes import processes_of
+from spark_lineage.adapters.processes import end_processes, processes_of
 from spark_lineage.operators.lineage_bash import LineageBashOperator
 from spark_lineage.policy import task_policy, with_lineage
+
+RUNS_ON = "no event log is read: a process that the command left in the background runs on"
 
 
 @pytest.fixture
@@ -29,6 +32,11 @@ def options(told: dict[str, Any]) -> dict[str, str]:
     """Return the system properties that spark-submit gets, as its launcher takes them apart."""
     parts = shlex.split(told["env"]["SPARK_SUBMIT_OPTS"])
     return dict(part.removeprefix("-D").split("=", 1) for part in parts)
+
+
+def set_aside(outcome: Any) -> Any:
+    """Return what the event counts."""
+    return outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
 
 
 def test_each_submission_of_a_command_has_the_run_of_the_task(bench: Any) -> None:
@@ -107,6 +115,31 @@ def test_killed_command_gets_the_signal_of_the_stock_operator(bench: Any, number
     assert outcome.printed.count("Sending SIGTERM signal to process group") == 1
     assert "RecursionError" not in f"{outcome.error} {outcome.printed}"
     assert processes_of(options(outcome.command)["spark.openlineage.applicationRunId"]) == []
+
+
+def test_command_that_is_killed_cleans_up_as_without_lineage(bench: Any) -> None:
+    clean = f"trap 'sleep 2; touch {bench.root}/cleaned; exit 7' TERM"
+    outcome = bench.run(bash_command=f"{clean}; spark-submit one.py; kill -USR2 $PPID; sleep 30 & wait")
+    deadline = time.monotonic() + 10
+    while not (bench.root / "cleaned").exists():
+        assert time.monotonic() < deadline, outcome.printed
+        time.sleep(0.1)
+
+    assert RUNS_ON in set_aside(outcome)
+
+
+def test_process_that_leaves_the_group_of_a_killed_command_goes_on_and_is_counted(bench: Any) -> None:
+    outcome = bench.run(bash_command="setsid sleep 20 & spark-submit one.py; kill -USR2 $PPID; sleep 30")
+
+    assert end_processes(options(outcome.command)["spark.openlineage.applicationRunId"], 1) == 1
+    assert RUNS_ON in set_aside(outcome)
+
+
+def test_process_that_begins_after_the_end_of_a_command_is_counted(bench: Any) -> None:
+    outcome = bench.run(bash_command="spark-submit one.py; (sleep 0.5; sleep 20 &) >/dev/null 2>&1 &")
+
+    assert end_processes(options(outcome.command)["spark.openlineage.applicationRunId"], 1) == 1
+    assert RUNS_ON in set_aside(outcome)
 
 
 def test_code_that_skips_the_task_skips_it_and_is_no_failure(bench: Any) -> None:

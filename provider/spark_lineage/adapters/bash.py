@@ -15,10 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
-import psutil
-
 from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorAdapter, local_submitter
-from spark_lineage.adapters.processes import processes_of
+from spark_lineage.adapters.processes import live_after
 from spark_lineage.inject.installation import PropertiesFileError, default_properties_file, read_properties_file
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
@@ -156,14 +154,23 @@ class BashAdapter(OperatorAdapter):
         try:
             result = self._run_stock(command, env={**self._env, **self.begin()}, **others)
             # Workers of Python end shortly after their driver.
-            _, living = psutil.wait_procs(processes_of(self.launch_id), GRACE_SECONDS)
-            self.driver.runs_on = bool(living)
+            self._look_for_processes(0.0 if self.is_killed() else GRACE_SECONDS)
             return result
         finally:
             if self.hook.sub_process is not None:
                 code = self.hook.sub_process.poll()
                 # The operator skips the task for such a code.
                 self.driver.exit_code = None if code in (self.operator.skip_on_exit_code or ()) else code
+
+    def kill(self) -> None:
+        """Wait for the end of the processes that got the signal of the stock operator, which are those of its group.
+
+        The command may clean up, and leave a driver to itself, as without lineage.
+        """
+        self._look_for_processes(GRACE_SECONDS)
+
+    def _look_for_processes(self, grace_seconds: float) -> None:
+        self.driver.runs_on = bool(live_after(self.launch_id, grace_seconds))
 
     def _take_line(self, line: str, *values: Any, **keywords: Any) -> None:
         """Take what the hook logs: while its process runs, a line without a text of its own is the command's."""

@@ -26,21 +26,24 @@ def processes_of(launch_id: str, program: Sequence[str] = ()) -> list[psutil.Pro
     return [process for process in psutil.process_iter() if _belongs(process, launch_id, program)]
 
 
+def live_after(launch_id: str, grace_seconds: float, program: Sequence[str] = ()) -> list[psutil.Process]:
+    """Return the processes of a launch that live after the grace, also those that others have begun meanwhile."""
+    deadline = time.monotonic() + grace_seconds
+    # Not psutil's wait, which would take the exit code of spark-submit from the one who started it.
+    while (alive := processes_of(launch_id, program)) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    return alive
+
+
 def end_processes(launch_id: str, grace_seconds: float, *, program: Sequence[str] = ()) -> int:
     """Ask the processes of a launch to end (SIGTERM), and kill (SIGKILL) those that still live after the grace."""
     processes = processes_of(launch_id, program)
     for process in processes:
         with contextlib.suppress(psutil.Error):
             process.terminate()
-    deadline = time.monotonic() + grace_seconds
-    # Not psutil's wait, which would take the exit code of spark-submit from the one who started it.
-    while processes and (alive := processes_of(launch_id, program)):
-        if time.monotonic() > deadline:
-            for process in alive:
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
-            break
-        time.sleep(_POLL_SECONDS)
+    for process in live_after(launch_id, grace_seconds, program) if processes else ():
+        with contextlib.suppress(psutil.Error):
+            process.kill()
     return len(processes)
 
 
