@@ -111,6 +111,31 @@ def test_function_whose_time_is_over_writes_no_more(
     assert [Path(name).name for name in outcome.attempted()] == attempted
 
 
+@pytest.mark.parametrize("function", ["cleaning", "cleaning_call"])
+def test_function_whose_time_is_over_cleans_up_with_its_session(
+    run: Callable[..., Outcome], real_spark: RealSpark, tmp_path: Path, function: str
+) -> None:
+    with real_spark.bench.laboratory.killing(tmp_path / "written", number=signal.SIGALRM):
+        outcome = run(function)
+
+    assert outcome.error is not None
+    assert outcome.error.startswith("AirflowTaskTimeout"), outcome.printed
+    assert state(outcome) == "ABORT", outcome.printed
+    assert sorted(Path(name).name for name in outcome.names("outputs")) == ["cleaned", "doubled"]
+
+
+def test_function_that_catches_the_end_of_its_time_goes_on_with_its_session(
+    run: Callable[..., Outcome], real_spark: RealSpark, tmp_path: Path
+) -> None:
+    with real_spark.bench.laboratory.killing(tmp_path / "written", number=signal.SIGALRM):
+        outcome = run("going_on")
+
+    assert outcome.error is None, outcome.printed
+    assert outcome.last["returned"] == "done"
+    assert state(outcome) == "COMPLETE", outcome.printed
+    assert sorted(Path(name).name for name in outcome.names("outputs")) == ["doubled", "next"]
+
+
 def test_properties_of_the_user_win(run: Callable[..., Outcome], tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     logging = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": str(tmp_path / "own")}

@@ -46,6 +46,12 @@ class SparkConnectAdapter(PySparkAdapter):
         if not self._has_ended:
             self._end_work()
 
+    def _interrupt(self) -> None:
+        self._end_work()
+
+    def _leave_call(self) -> None:
+        """Leave nothing: each call of a server is by itself."""
+
     def _end_work(self) -> None:
         if self._client is not None:
             with suppress(Exception):

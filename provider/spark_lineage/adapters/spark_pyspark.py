@@ -23,7 +23,7 @@ from spark_lineage.adapters.adapter import GRACE_SECONDS, AdaptedTask, OperatorA
 from spark_lineage.inject.installation import pyspark_of_this_interpreter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
-from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun, cut_off_by
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, TIMEOUT, BoundedRun, cut_off_by
 from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.secrets.redaction import remember_values
 
@@ -166,14 +166,17 @@ class PySparkAdapter(OperatorAdapter):
     def _in_time(self, spark: Any) -> Iterator[None]:
         """Run the function with its session, whose work ends with the time of the task.
 
-        It ends before the error of the time-out is raised: PySpark's own ``finally`` waits for a query that still runs.
+        The function may catch the error of the time-out, and clean up or go on with its session. So what it waits for
+        within PySpark is interrupted before that error is raised, and the rest of the work ends after the function.
         """
         self._learn_session(spark)
         raise_timeout = signal.getsignal(signal.SIGALRM)
 
         def end_in_time(number: int, frame: FrameType | None) -> None:
-            # Each thread has a connection of its own. The JVM goes on, and may run other functions.
-            BoundedRun(self._end_work, "spark-lineage-timeout").wait(ANSWER_SECONDS)
+            if _is_in_pyspark(frame):
+                # Each thread has a connection of its own.
+                BoundedRun(self._interrupt, "spark-lineage-timeout").wait(ANSWER_SECONDS)
+                self._leave_call()
             raise_timeout(number, frame)  # type: ignore[operator,misc]
 
         # Airflow sets a handler where the task has a time-out, which only the main thread can have.
@@ -183,6 +186,11 @@ class PySparkAdapter(OperatorAdapter):
         signal.signal(signal.SIGALRM, end_in_time)
         try:
             yield
+        except BaseException as error:
+            if cut_off_by(error) == TIMEOUT:
+                # The JVM goes on, and may run other functions.
+                BoundedRun(self._end_work, "spark-lineage-timeout").wait(ANSWER_SECONDS)
+            raise
         finally:
             if signal.getsignal(signal.SIGALRM) is end_in_time:
                 signal.signal(signal.SIGALRM, raise_timeout)
@@ -190,10 +198,29 @@ class PySparkAdapter(OperatorAdapter):
     def _learn_session(self, spark: Any) -> None:
         """Learn the session of the function, where its driver is elsewhere."""
 
+    def _interrupt(self) -> None:
+        """Interrupt what the driver does, which PySpark's own ``finally`` waits for."""
+        with suppress(Exception):
+            sys.modules["pyspark"].SparkContext._active_spark_context.cancelAllJobs()
+
+    def _leave_call(self) -> None:
+        """Leave the call of the JVM that the time-out has cut off: its answer would be that of the next call."""
+        with suppress(AttributeError):
+            sys.modules["pyspark"].SparkContext._gateway._gateway_client.thread_connection.connection = None
+
     def _end_work(self) -> None:
         """End what the driver does for the function."""
         with suppress(Exception):
             sys.modules["pyspark"].SparkContext._active_spark_context.stop()
+
+
+def _is_in_pyspark(frame: FrameType | None) -> bool:
+    """Return whether PySpark, or its bridge to the JVM, is being called."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("pyspark", "py4j"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _jvm() -> subprocess.Popen[bytes] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,30 @@ def asleep(folder: str, spark: Any) -> None:
     time.sleep(100)
 
 
+def cleaning(folder: str, spark: Any) -> None:
+    """Write one table, and another one when the time is over."""
+    try:
+        asleep(folder, spark)
+    finally:
+        again(folder, spark, "cleaned")
+
+
+def cleaning_call(folder: str, spark: Any) -> None:
+    """Write one table, and another one when the time is over within a query."""
+    try:
+        endless(folder, spark)
+    finally:
+        again(folder, spark, "cleaned")
+
+
+def going_on(folder: str, spark: Any) -> str:
+    """Give a query only so much time, and go on."""
+    with suppress(BaseException):
+        collecting(folder, spark)
+    again(folder, spark, "next")
+    return "done"
+
+
 def lost(folder: str, spark: Any) -> None:
     """Write one table, and lose the worker."""
     doubled(folder, spark)
@@ -57,10 +82,10 @@ def lost(folder: str, spark: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def again(folder: str, spark: Any) -> None:
+def again(folder: str, spark: Any, name: str = "doubled") -> None:
     """Overwrite the doubled amounts."""
     doubled = spark.read.json(f"{folder}/orders").selectExpr("id", "amount * 2 AS doubled")
-    doubled.write.mode("overwrite").parquet(f"{folder}/doubled")
+    doubled.write.mode("overwrite").parquet(f"{folder}/{name}")
 
 
 def streamed(folder: str, spark: Any) -> None:
