@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 
 from spark_lineage.merge.accounting import PlanPart, left_over
+from spark_lineage.merge.correction import LEAVING
 from spark_lineage.merge.entity import RESTORE
 from spark_lineage.merge.evidence import Evidence, is_named
 from spark_lineage.merge.lineage import DatasetLineage, TaskState, UnknownDatasets, UnreadPart
@@ -17,10 +18,7 @@ from spark_lineage.merge.timeline import Timeline
 from spark_lineage.naming.identity import DatasetName
 
 # Commands after which rows of the table are as they were, so that each column comes from itself as well.
-_LEAVING_ROWS = frozenset({
-    *("DeleteCommand", "DeleteFromTable", "MergeIntoCommand", RESTORE, "WriteDelta"),
-    *("DeleteHoodieTableCommand", "UpdateHoodieTableCommand"),
-})  # fmt: skip
+_LEAVING_ROWS = LEAVING | {"DeleteCommand", RESTORE}
 # The rows of an RDD have columns that code made.
 _RDD = "Scan ExistingRDD"
 _ITS_DATABASE = ": its database"

@@ -61,6 +61,7 @@ def task_lineage(
     evidence = Evidence(state, naming, is_logged=is_logged)
     timeline = Timeline(state, evidence, task_state, is_each=has_actions)
     outputs = [entity for entity in timeline.entities if entity.is_left]
+    left = {entity.name for entity in outputs}
     is_silent = task_state == "COMPLETE" and not is_logged and not state.executions
     referred: dict[Entity, set[str]] = {}
     for source, field, _ in (one for entity in outputs for found in entity.content.sources.values() for one in found):
@@ -68,32 +69,11 @@ def task_lineage(
     foreign = state.foreign.named(naming)
     inputs = _inputs(timeline.entities, referred, foreign, is_silent=is_silent)
     names = {lineage.dataset for lineage in inputs}
-    left = {entity.name for entity in outputs}
-    runs = evidence.runs.values()
-    applications = state.described()
-    reported = state.application_ids
-    own = {application_id for _, application_id in state.own_applications()}
-    # Applications of which no event of the listener came are known by their event logs alone.
-    logged = [one for one in state.logged_by_start() if not own or one.key[0] in own - reported]
-    # Of several attempts the last says whether the application has ended.
-    ends = {one.key[0]: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}
-    applications += ends.values()
-    parents = state.parents | {one.application.run_id: one.parent for one in logged if one.parent is not None}
-    times = [time for run in runs for time in (run.first, run.last)]
-    times += [time for one in logged for time in (one.started, one.ended) if time is not None]
-    logs = {key[0] for key in (*state.executions, *state.logged)}
-    witnesses = {
-        "listener": any(not run.content.is_declared for run in state.runs.values()),
-        # The log of another application is no evidence of this one.
-        state.log_name: bool(logs & own if own else logs),
-    }
-    written = tuple(sorted((_output(entity, names, foreign) for entity in outputs), key=_by_name))
-    changes = timeline.journal.changes
     counts = Counts(state, evidence, task_state, timeline=timeline, inputs=inputs, is_logged=is_logged)
-    return TaskLineage(
-        state=task_state,
+    return structs.replace(
+        _of_applications(state, evidence, task_state),
         inputs=inputs,
-        outputs=written,
+        outputs=tuple(sorted((_output(entity, names, foreign) for entity in outputs), key=_by_name)),
         attempted=tuple(
             sorted(
                 Attempt(entity.name, entity.attempt, entity.attempt_error)
@@ -102,20 +82,43 @@ def task_lineage(
             )
         ),
         unconfirmed=tuple(sorted(entity.name for entity in outputs if entity.is_unconfirmed)),
-        catalog_changes=tuple(changes),
+        catalog_changes=tuple(timeline.journal.changes),
         unknown=counts.unknown(),
         unread=counts.unread(),
         actions=_actions(evidence, timeline, state, task_state, names) if has_actions else (),
-        applications=tuple(sorted(applications, key=attrgetter("run_id"))),
+        foreign=foreign.of("run"),
+        foreign_of_job=foreign.of("job"),
+    )
+
+
+def _of_applications(state: LineageState, evidence: Evidence, task_state: TaskState) -> TaskLineage:
+    """Return a lineage with its applications, times and sources of evidence alone."""
+    runs = evidence.runs.values()
+    reported = state.application_ids
+    own = {application_id for _, application_id in state.own_applications()}
+    # Applications of which no event of the listener came are known by their event logs alone.
+    logged = [one for one in state.logged_by_start() if not own or one.key[0] in own - reported]
+    # Of several attempts the last says whether the application has ended.
+    ends = {one.key[0]: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}
+    parents = state.parents | {one.application.run_id: one.parent for one in logged if one.parent is not None}
+    times = [time for run in runs for time in (run.first, run.last)]
+    times += [time for one in logged for time in (one.started, one.ended) if time is not None]
+    logs = {key[0] for key in (*state.executions, *state.logged)}
+    sources = {
+        "listener": any(not run.content.is_declared for run in state.runs.values()),
+        # The log of another application is no evidence of this one.
+        state.log_name: bool(logs & own if own else logs),
+    }
+    return TaskLineage(
+        task_state,
+        applications=tuple(sorted((*state.described(), *ends.values()), key=attrgetter("run_id"))),
         # Of several applications of a task, that of the last one by run id.
         parent=parents[max(parents)] if parents else None,
         started_at=utc(min(times)) if times else None,
         ended_at=utc(max(times)) if times else None,
         is_streaming=any(run.content.is_streaming for run in runs),
         run_count=len(runs) if logged else len(state.runs),
-        evidence=tuple(name for name, has_told in witnesses.items() if has_told),
-        foreign=foreign.of("run"),
-        foreign_of_job=foreign.of("job"),
+        evidence=tuple(name for name, is_source in sources.items() if is_source),
     )
 
 

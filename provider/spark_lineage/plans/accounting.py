@@ -72,13 +72,6 @@ _OF_DELTA = re.compile(r"Delta: |\$anonfun\$|toDataset\$")
 _OBJECTS = "[obj#"
 
 
-def walk(info: PlanInfo) -> Iterator[PlanInfo]:
-    """Return the nodes of a plan, parents before their children."""
-    yield info
-    for child in info.children:
-        yield from walk(child)
-
-
 def name_of(node: PlanInfo) -> str:
     """Return the name of a node, without the spaces that some scans have in it and the address of an object."""
     return _HASH.sub("", " ".join(node.nodeName.split()))
@@ -87,7 +80,7 @@ def name_of(node: PlanInfo) -> str:
 def is_of_rdd(node: PlanInfo) -> bool:
     """Whether a leaf gives out the rows of an RDD of the program: its jobs have what the RDD reads."""
     is_rdd = node.nodeName.startswith(EXISTING_RDD) or (node.nodeName.startswith("Scan") and _OBJECTS in node.described)
-    return is_rdd and not is_of_delta_log(node) and not node.nodeName.startswith(_MERGE_SOURCE)
+    return is_rdd and not node.nodeName.startswith(_MERGE_SOURCE)
 
 
 def is_of_delta_log(node: PlanInfo) -> bool:
@@ -158,8 +151,8 @@ _COLUMN = re.compile(r"([^\s,\[(]+)#\d+")
 # The state of a Delta table with the statistics of its files, and the number of rows among these.
 _DELTA_TABLE = re.compile(r" with Stats #\d+ - (?P<table>.+)/_delta_log\Z")
 _COUNTED = "numRecords"
-# Iceberg's rewrite_data_files (RewriteDataFilesSparkAction).
-_REWRITING = re.compile(r"Rewriting \d+ files \(")
+REWRITING = re.compile(r"Rewriting \d+ files \(")
+"""The description of executions of Iceberg's rewrite_data_files (RewriteDataFilesSparkAction)."""
 
 
 class Accounts:
@@ -182,7 +175,7 @@ class Accounts:
         :param is_batch: whether it is the micro-batch of a streaming query, or runs inside of one
         """
         account = Account(self._in_memory, around, is_batch=is_batch)
-        account.is_kept |= _REWRITING.match(event.description) is not None
+        account.is_kept |= REWRITING.match(event.description) is not None
         if event.sparkPlanInfo is not None:
             account.is_blank = not event.sparkPlanInfo.nodeName
             account.add(event.sparkPlanInfo)
@@ -229,7 +222,7 @@ class Account:
 
     def add(self, info: PlanInfo) -> None:
         """Account for a plan, or for what it has become (``SparkListenerSQLAdaptiveExecutionUpdate``)."""
-        nodes = list(walk(info))
+        nodes = list(info.walk())
         # Parents come first: whether the rows are written is known when the leaves are looked at.
         for node in nodes:
             name = _class_name(node.nodeName)

@@ -58,7 +58,8 @@ MEMORY_SINKS = frozenset({"MemoryStreamingWrite", "MemorySink"})
 MAINTENANCE: Mapping[str, str] = _rules(
     (
         "it computes statistics",
-        "AnalyzeColumnCommand AnalyzePartitionCommand AnalyzeTableCommand AnalyzeTablesCommand",
+        """AnalyzeColumnCommand AnalyzePartitionCommand AnalyzeTableCommand AnalyzeTablesCommand
+        PaimonAnalyzeTableColumnCommand""",
     ),
     (
         "it arranges or removes files of a table, whose rows stay",
@@ -84,7 +85,8 @@ COMMANDS: Mapping[str, str] = {
             """DescribeColumn DescribeColumnCommand DescribeDatabaseCommand DescribeFunctionCommand DescribeNamespace
             DescribeProcedureCommand DescribeQueryCommand DescribeRelationJsonCommand DescribeTable
             DescribeTableCommand DescribeTablePartition DescribeV2View DescribeV2ViewColumn ExplainCommand
-            ExplainOnlySparkPlan ListArchivesCommand ListFilesCommand ListJarsCommand ShowCatalogsCommand
+            ExplainOnlySparkPlan ListArchivesCommand ListFilesCommand ListJarsCommand PaimonShowColumnsCommand
+            ShowCatalogsCommand
             ShowCollationsCommand ShowColumns ShowColumnsCommand ShowCreateTable ShowCreateTableAsSerdeCommand
             ShowCreateTableCommand ShowCreateV2View ShowCurrentNamespaceCommand ShowFunctions ShowFunctionsCommand
             ShowNamespaces ShowNamespacesCommand ShowPartitions ShowPartitionsCommand ShowProceduresCommand

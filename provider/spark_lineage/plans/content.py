@@ -37,10 +37,11 @@ from spark_lineage.plans.lists import arguments, outputs
 from spark_lineage.plans.names import Names, hidden, plain
 from spark_lineage.plans.operators import trace
 from spark_lineage.plans.plan import Node, Plan, parse_plan
+from spark_lineage.plans.predicates import UnreadableError
 from spark_lineage.plans.rdds import NO_ROWS, ROWS_OF_PROGRAM, Rows, Scans, scans_of
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced
-from spark_lineage.plans.statements import is_read, lacks_catalog, read_statement
+from spark_lineage.plans.statements import is_read, read_statement
 from spark_lineage.plans.tables import (
     Tables,
     change_feeds,
@@ -249,7 +250,7 @@ def read_plan(
     tables: Tables,
     batch: Traced,
     configs: Mapping[str, str],
-    located: Iterable[str] = (),
+    located: Collection[str] = (),
     *,
     root_id: int = -1,
 ) -> PlanContent:
@@ -285,9 +286,10 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
             return _query(plan, tables, batch)
         unread = tuple(name for part in parts for name in part.unread)
         return PlanContent(inputs=by_name(read for part in parts for read in part.inputs), parts=parts, unread=unread)
-    statement = read_statement(plan, tables)
-    if lacks_catalog(plan, tables):
-        return PlanContent(replace(command, target=None), unread=(f"{command.name}: its catalog",))
+    try:
+        statement = read_statement(plan, tables)
+    except UnreadableError as unread:
+        return PlanContent(replace(command, target=None), unread=(str(unread),))
     if statement is not None:
         tables.learn(statement)
     data = _kafka_data(plan)

@@ -37,7 +37,7 @@ from spark_lineage.merge.transition import (
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.listener_options import ListenerNames, listener_names
 from spark_lineage.plans import event_log_lines as events
-from spark_lineage.plans.accounting import Account, Accounts
+from spark_lineage.plans.accounting import REWRITING, Account, Accounts
 from spark_lineage.plans.answers import LOCAL
 from spark_lineage.plans.content import PlanContent, read_plan, stream_command, streamed
 from spark_lineage.plans.database_query import queries_among
@@ -141,8 +141,6 @@ _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
 # Where this is set, the catalog answers an aggregate of columns that a table is partitioned by.
 _METADATA_ONLY = "spark.sql.optimizer.metadataOnly"
 _ANSWER = re.compile(rf"Aggregate \(\d+\)(?:\n.*)*- (?:\* )?{LOCAL} \(\d+\)")
-# Iceberg's rewrite_data_files (RewriteDataFilesSparkAction).
-_COMPACTION = re.compile(r"Rewriting \d+ files \(")
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
 Reporter = Callable[[Report], object] | None
@@ -406,11 +404,11 @@ class EventLogReader:
         )
         printed = content
         is_told = root is not None and not root.content.command.has_data and not content.command.name
-        if is_told or _COMPACTION.match(event.description):
+        if is_told or REWRITING.match(event.description):
             # The command that it runs for names what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
         metrics = event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
-        scans = dict(event.sparkPlanInfo.found()) if event.sparkPlanInfo else {}
+        scans = event.sparkPlanInfo.found() if event.sparkPlanInfo else {}
         if printed.states:
             self._states.setdefault(root_id, set()).update(printed.states)
         running = Running(known, content, printed, account, metrics=metrics, scans=scans)
@@ -429,7 +427,7 @@ class EventLogReader:
         try:
             # Half of a plan would give wrong lineage.
             text = "" if trouble else event.physicalPlanDescription
-            located = event.sparkPlanInfo.located() if event.sparkPlanInfo else ()
+            located = {node.metadata.location for node in event.sparkPlanInfo.walk()} if event.sparkPlanInfo else set()
             configs = self._environment.spark | event.modifiedConfigs
             content = read_plan(text, self._tables, batch, configs, located, root_id=root_id)
             if configs.get(_METADATA_ONLY) == "true" and _ANSWER.search(text):

@@ -107,26 +107,26 @@ class PlanInfo(Struct, gc=False):
         """The node as one line (``simpleString``), decoded where it is looked at: some have thousands of columns."""
         return _text.decode(self.simpleString)
 
-    def located(self) -> Iterator[str]:
-        """Return where the scans of the plan read."""
-        yield from filter(None, (self.metadata.location,))
+    def walk(self) -> Iterator[PlanInfo]:
+        """Return the nodes of the plan, parents before their children."""
+        yield self
         for child in self.children:
-            yield from child.located()
+            yield from child.walk()
 
     def written(self) -> dict[int, str]:
         """Return which number each accumulator of the first node from the root that writes files holds."""
-        metrics = {metric.name: metric.accumulatorId for metric in self.metrics}
-        if _FILES in metrics:
-            return {metrics[name]: number for name, number in _WRITTEN.items() if name in metrics}
-        return next(filter(None, (child.written() for child in self.children)), {})
+        metrics = ({metric.name: metric.accumulatorId for metric in node.metrics} for node in self.walk())
+        writing = next((found for found in metrics if _FILES in found), {})
+        return {writing[name]: number for name, number in _WRITTEN.items() if name in writing}
 
-    def found(self) -> Iterator[tuple[int, tuple[str, str]]]:
-        """Return each accumulator of a scan of files, with where the scan reads and which number it holds."""
-        for metric in self.metrics if self.metadata.location else ():
-            if metric.name in _FOUND:
-                yield metric.accumulatorId, (self.metadata.location, _FOUND[metric.name])
-        for child in self.children:
-            yield from child.found()
+    def found(self) -> dict[int, tuple[str, str]]:
+        """Return by each accumulator of a scan of files where the scan reads and which number it holds."""
+        return {
+            metric.accumulatorId: (node.metadata.location, _FOUND[metric.name])
+            for node in self.walk()
+            for metric in node.metrics
+            if node.metadata.location and metric.name in _FOUND
+        }
 
 
 class ExecutionStart(_Event, gc=False, tag=f"{_SQL}ExecutionStart"):

@@ -52,6 +52,7 @@ _ICEBERG_COMPARED = re.compile(
     r"(?:\A|, )(?:(?P<column>\w+) (?P<how>[<>]?=|[<>]) (?P<quote>'?)(?P<value>[^(),' ]+)(?P=quote)"
     r"|(?P<column_in>\w+) IN \((?P<values>[^()]+)\))(?=, |\Z)"
 )
+_NUMBER, _QUOTED = re.compile(r"-?\d+(?:\.\d+)?"), re.compile(r"'([^']*)'")
 # What Iceberg adds to the columns of each table.
 _ICEBERG_OWN = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 
@@ -82,11 +83,21 @@ def partition_of(node: Node) -> str:
             elif match["how"]:
                 compared.setdefault(match["column"], []).append((match["how"], [match["value"]]))
             else:
-                values = [each.strip().strip("'") for each in match["values"].split(",")]
-                compared.setdefault(match["column_in"], []).append(("|", values))
+                compared.setdefault(match["column_in"], []).append(("|", _values_in(match["values"])))
     values_of = {column: column_value(column, *values) for column, values in equal.items() if len(values) == 1}
     others = {column: column_compared(column, each) for column, each in compared.items() if column not in equal}
     return joined(*values_of.values(), *others.values())
+
+
+def _values_in(text: str) -> list[str]:
+    """Return the values that a list may hold; a text that Spark prints without quotes may hold a comma."""
+    parts = [each.strip() for each in text.split(",")]
+    if all(map(_NUMBER.fullmatch, parts)):
+        return parts
+    if text.startswith("'"):
+        return _QUOTED.findall(text)
+    count = len(parts)
+    return [",".join(text.split(",")[start:end]) for start in range(count) for end in range(start + 1, count + 1)]
 
 
 def read_pushed(node: Node, datasets: Sequence[DatasetName], columns: Sequence[Sources]) -> Read:

@@ -13,9 +13,11 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, PartitionChange, Repair, SchemaField
+from spark_lineage.plans.accounting_rules import COMMANDS
 from spark_lineage.plans.commands import CLONE, HIVE_TABLE, described
 from spark_lineage.plans.lists import arguments, columns_in
 from spark_lineage.plans.plan import Plan
+from spark_lineage.plans.predicates import UnreadableError
 from spark_lineage.plans.tables import Tables, table_parts
 
 _PROPERTY = re.compile(r"(?P<key>[^\s=,]+)=(?P<value>.*?)(?:, (?=[^\s=,]+=)|\Z)", re.DOTALL)
@@ -49,6 +51,10 @@ _CHANGE = re.compile(
 _UNNAMED_CHANGE = re.compile(r"TableChange\$(?:Rename|Delete)Column@")
 _QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
 _TRUE = "true"
+# The end of what a view is made by: behind a query, which may hold anything.
+_VIEW = re.compile(
+    r"(?P<said>.*), (?P<is_conditional>true|false), (?P<is_replacing>true|false), (?P<kind>\w+View)(?:, .*)?", re.DOTALL
+)
 _PERSISTED = "PersistedView"
 _UNSET_OF_DATABASE = "UnsetNamespacePropertiesCommand"
 # Nothing is tried twice: a description may be any text.
@@ -62,53 +68,46 @@ _CREATES = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _BEGINS_QUERY = frozenset({"AS", "SELECT", "FROM", "VALUES"})
-# Nothing that lasts comes of them that a reader of lineage asks for: they look, set, or look after files.
-_WITHOUT_LINEAGE = re.compile(
-    r"(?:Show|Describe|Set|Reset|Explain|StreamingExplain|Analyze|Refresh|Cache|Uncache|ClearCache|List|Vacuum|Optimize"
-    r"|Repair|Recover|Comment|DeltaReorg|RowTracking|CreateOrReplaceBranch|CreateOrReplaceTag|DropBranch|DropTag)\w*"
-    r"|Add(?:Archives|Files|Jars)Command|Call|CommandResult|ExplainOnlySparkPlan|MultiResult|NoopCommand|Checkpoint\w*"
-    r"|(?:Create|Drop)\w*(?:Function|Variable|Index|TempView|FunctionCommand|TempViewCommand|TempViewUsing)"
-    r"|(?:Declare|Open|Fetch|Close)Cursor|\w*Constraint\w*"
-    r"|Paimon(?:Analyze|Show)\w*|AlterColumnSyncIdentity|AlterTableDropFeature\w*|AlterTableClusterBy\w*|DeltaGenerateCommand|ConvertToDeltaCommand"
-    r"|ExternalCommandExecutor"
-)
-# The listener reports them.
-_REPORTED_BY_LISTENER = re.compile(
-    r"LoadDataCommand|InsertInto(?:Hive|DataSource)DirCommand|InsertIntoDataSourceCommand|SaveAsV1TableCommand"
-    r"|(?:AlterTable)?(?:Add|Drop|Rename|Truncate)Partitions?(?:Command)?|AlterTable\w+|AlterDatabase\w+"
-    r"|(?:Alter|Create|Drop|Rename)V?2?View\w*|(?:(?:Atomic)?Replace|Rename)Table\w*|AddColumns|CreateDeltaTableCommand"
-    r"|(?:AppendData|OverwriteByExpression)ExecV1|RestoreTableCommand|DropDatabaseCommand|CreateDatabaseCommand"
-)
+# Commands that write rows, and whose targets the listener reports.
+_REPORTED_BY_LISTENER = frozenset({
+    *("AppendDataExecV1", "CreateDeltaTableCommand", "InsertIntoDataSourceCommand", "InsertIntoDataSourceDirCommand"),
+    *("InsertIntoHiveDirCommand", "LoadDataCommand", "OverwriteByExpressionExecV1", "RestoreTableCommand"),
+})  # fmt: skip
+# Commands that move no row, but make views that nothing names; and the call of a procedure, which the accounts name.
+_UNNAMED = frozenset({"CreateMetricViewCommand", "CreateV2MetricView"})
+_CALL = "Call"
 
 
 def is_read(command: str) -> bool:
     """Whether it is known what a command does, by its class name: what the plan says is read, or need not be."""
     name = command.removesuffix("$").removesuffix("Exec")
-    return name in _READERS or bool(_WITHOUT_LINEAGE.fullmatch(name) or _REPORTED_BY_LISTENER.fullmatch(name))
+    known = (_READERS, COMMANDS.keys() - _UNNAMED, _REPORTED_BY_LISTENER)
+    return name == _CALL or any(name in each for each in known)
 
 
 def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
-    """Return what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
+    """Return what the command at the root does to the catalog, None where it does nothing, or nothing that lasts.
+
+    :raises UnreadableError: when the command is printed in a way that is not known, or names the class of its catalog
+        alone, which several catalogs have
+    """
     name, text = described(plan)
     if name == _UNSET_OF_DATABASE:
         text = f"{plan.arguments_of('ResolvedNamespace')}, {text}"
     parts = arguments(text or plan.arguments_of("ResolvedTable"))
-    # A plan has the class of a catalog, the configuration its name.
-    parts[0] = tables.catalog(parts[0].partition("@")[0]) or parts[0]
     read = _READERS.get(name.removesuffix("Exec"))
-    try:
-        statement = read(parts) if read is not None else None
-    except (IndexError, ValueError):
-        # Another version of Spark writes this command in another way.
+    if read is None:
         return None
+    # A plan has the class of a catalog, the configuration its name.
+    catalogs = tables.catalogs_of(parts[0].partition("@")[0])
+    if len(catalogs) > 1:
+        raise UnreadableError(f"{name}: its catalog")
+    parts[0] = next(iter(catalogs), parts[0])
+    try:
+        statement = read(parts)
+    except (IndexError, StopIteration, ValueError):
+        raise UnreadableError(f"{name}: what it changes") from None
     return _specified(statement, text) if statement is not None and not _is_temporary(statement) else None
-
-
-def lacks_catalog(plan: Plan, tables: Tables) -> bool:
-    """Whether the command at the root is about one of several catalogs, of which it names the class alone."""
-    name, text = described(plan)
-    is_known = name.removesuffix("Exec") in _READERS
-    return is_known and tables.is_ambiguous((text or plan.arguments_of("ResolvedTable")).partition("@")[0])
 
 
 def _is_temporary(statement: CatalogStatement) -> bool:
@@ -286,18 +285,19 @@ def _reader(
 
 def _create_view(parts: list[str]) -> CatalogStatement | None:
     """``name, [columns], [comment], [properties], sql, IF NOT EXISTS, OR REPLACE, kind, …``; others do not last."""
-    if _PERSISTED not in parts:
+    view = _VIEW.fullmatch(", ".join(parts))
+    if view is None or view["kind"] != _PERSISTED:
         return None
-    kind = parts.index(_PERSISTED)
-    said = [part for part in parts[1 : kind - 3] if not part.startswith("[(")]
-    properties = next((_properties(part) for part in said if part.startswith("[")), ())
-    comment = ", ".join(takewhile(lambda part: not part.startswith("[") and not _QUERY.match(part), said))
+    said = [part for part in arguments(view["said"])[1:] if not part.startswith("[(")]
+    query = next(place for place, part in enumerate(said) if _QUERY.match(part))
+    properties = next((_properties(part) for part in said[:query] if part.startswith("[")), ())
+    comment = ", ".join(takewhile(lambda part: not part.startswith("["), said[:query]))
     return CatalogStatement(
-        "OVERWRITE" if parts[kind - 1] == _TRUE else "CREATE",
+        "OVERWRITE" if view["is_replacing"] == _TRUE else "CREATE",
         "VIEW",
         _table(parts),
         properties=((("comment", comment),) if comment else ()) + properties,
-        is_conditional=parts[kind - 2] == _TRUE,
+        is_conditional=view["is_conditional"] == _TRUE,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from msgspec import structs
@@ -161,14 +161,9 @@ class Tables:
         elif statement.change == "ALTER" and _PATH.match(location):
             self._locations[self._full(statement.name)] = location
 
-    def catalog(self, class_name: str) -> str:
-        """Return the name that a class of catalogs was configured under, empty where it has none or several."""
-        name, *others = self._catalogs.get(class_name, [""])
-        return "" if others else name
-
-    def is_ambiguous(self, class_name: str) -> bool:
-        """Whether a class of catalogs was configured under several names: a plan does not say which it means."""
-        return len(self._catalogs.get(class_name, ())) > 1
+    def catalogs_of(self, class_name: str) -> list[str]:
+        """Return the names that a class of catalogs was configured under."""
+        return self._catalogs.get(class_name, [])
 
     def at(self, location: str, identifier: str = "") -> Observed:
         """Return the dataset at a location, and note that the table it belongs to is there."""
@@ -247,14 +242,13 @@ class Tables:
         return frozenset((Symlink(namespace, ".".join(names), "TABLE"),)) if namespace else frozenset()
 
 
-def complete_locations(plan: Plan, located: Iterable[str]) -> None:
+def complete_locations(plan: Plan, located: Collection[str]) -> None:
     """Complete the locations of which the text of a plan names the first path alone by those of ``sparkPlanInfo``."""
-    several = set(located)
-    for node in plan.walk() if several else ():
+    for node in plan.walk():
         cut = _LOCATION.match(node.fields.get("Location", ""))
         if cut and cut["more"]:
             begin = f"{cut['index']}({int(cut['more']) + 1} paths)[{cut['paths']}"
-            fitting = [each for each in several if each.startswith((f"{begin},", f"{begin}]"))]
+            fitting = [each for each in located if each.startswith((f"{begin},", f"{begin}]"))]
             if len(fitting) == 1:
                 node.fields["Location"] = fitting[0]
 
