@@ -17,9 +17,11 @@ from spark_lineage.plans import commands as plan_commands
 from spark_lineage.plans import functions as plan_functions
 from spark_lineage.plans import operators as plan_operators
 from spark_lineage.plans import statements as plan_statements
+from spark_lineage.plans.accounting_rules import COMMANDS
 
 TESTS = Path(__file__).parents[1]
 ROW = re.compile(r"\| `(?P<name>\w+)`(?: as `(?P<in_plans>[^`]+)`)? \| (?P<where>.*?) \| (?P<how>.*?) \|")
+CHANGING = COMMANDS["DropView"]
 # Leaves that are no dataset, and the nodes that stand for any command.
 OTHERS = {
     **dict.fromkeys(("EmptyRelation", "OneRowRelation", "Range"), "rows of its own"),
@@ -99,10 +101,9 @@ def command_is_read(name):
         return "write target"
     if name in plan_statements._READERS:
         return "catalog change"
-    if plan_statements._WITHOUT_LINEAGE.fullmatch(name):
-        return "moves no data"
     if plan_statements.is_read(name):
-        return "from the listener alone"
+        is_reported = COMMANDS.get(name) == CHANGING or name in plan_statements._REPORTED_BY_LISTENER
+        return "from the listener alone" if is_reported else "moves no data"
     return "passes its rows on" if has_rule(name) else "not read: counted"
 
 

@@ -211,6 +211,8 @@ Arguments: ice.db.events, {conditions}, org.apache.spark.sql.execution.datasourc
         ("day IS NOT NULL, day < 3", "day=<3"),
         ("day >= '2026-01-01', day <= '2026-01-31', region = 'eu'", "region=eu/day=<=2026-01-31&>=2026-01-01"),
         ("day IN ('a', 'b')", "day=|a|b"),
+        ("day IN ('a,b', 'c')", "day=|a%2Cb|c"),
+        ("day IN (1, 2)", "day=|1|2"),
         ("day = 2, day > 1", "day=2"),
         ("NOT (day = 1)", ""),
     ],
@@ -226,6 +228,7 @@ def test_filters_of_iceberg_are_the_partition_that_is_read(filters, partition) -
     [
         ("[isnotnull(day#2), (day#2 >= 2026-01-02), (day#2 < 2026-02-01)]", "day=<2026-02-01&>=2026-01-02"),
         ("[day#2 IN (1,2)]", "day=|1|2"),
+        ("[day#2 IN (a,b)]", "day=|a|a%2Cb|b"),
         ("[((day#2 = 1) OR (day#2 = 3))]", ""),
     ],
 )

@@ -479,6 +479,27 @@ def test_comments_with_commas_are_whole() -> None:
     assert view.properties == (("comment", "a, b = c"), ("k", "v, w"))
 
 
+@pytest.mark.parametrize("query", ["SELECT '(' AS a", "SELECT 1 AS `a, true, false, TempView`", "VALUES ('[', ')')"])
+def test_view_over_a_query_with_odd_brackets_is_read(query) -> None:
+    view = statement_of("CreateViewCommand", f"`s`.`d`.`v`, it, [k=v], {query}, true, false, PersistedView, true")
+    properties = (("comment", "it"), ("k", "v"))
+    assert view == CatalogStatement("CREATE", "VIEW", "s.d.v", properties=properties, is_conditional=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("CreateViewCommand", "`s`.`d`.`v`, one (of two, [k=v], SELECT 1, false, false, PersistedView, true"),
+        ("DropTable", f"{ICEBERG}@1f, db.odd(t, false, false"),
+        ("AlterTableUnsetPropertiesCommand", "`s`.`d`.`t`, [a]"),
+    ],
+)
+def test_command_in_an_unknown_form_is_counted(name, arguments) -> None:
+    text = f"== Physical Plan ==\nExecute {name} (1)\n\n\n(1) Execute {name}\nArguments: {arguments}\n\n"
+    content = read_plan(text, Tables(), UNTRACED, {})
+    assert (content.statement, content.unread) == (None, (f"{name}: what it changes",))
+
+
 @pytest.mark.parametrize("columns", ["[(i,Some(the i))]", "[(i,Some(a=b, [c])), (j,None)]"])
 def test_view_with_named_columns_has_its_comment_and_its_properties(columns) -> None:
     view = statement_of(

@@ -11,7 +11,7 @@ from msgspec import Struct
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import is_path_namespace
 
-# What stands for a part: datasets that are read or written, or what the listener saw before and after an ALTER.
+# A part needs datasets that are read or written, or columns that the listener saw before and after an ALTER.
 Need = Literal["input", "any input", "output", "listener", "nothing"]
 
 _PARTS = re.compile(r"[./]+")

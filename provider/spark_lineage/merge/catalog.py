@@ -21,12 +21,12 @@ from spark_lineage.naming.identity import DatasetName, directories_above, has_ob
 
 _CHANGES: Mapping[str, ChangeType] = {one: one for one in ("CREATE", "OVERWRITE", "TRUNCATE", "ALTER")}
 _SESSION_CATALOG = "spark_catalog"
-# What the listener calls Spark's own catalog, by the name "default".
+# The listener calls Spark's own catalog so, by the name "default".
 _HIVE = "hive"
 # A table that is named by its format and path: spark_catalog.delta./data/t.
 _PATH_TABLE = re.compile(r"(?:\w+\.)?\w+\.(?P<path>(?:[A-Za-z][\w+.-]*:)?/.*)", re.DOTALL)
 _SCHEME = re.compile(r"\A[A-Za-z][\w+.-]*:(?://)?")
-# How many parts a name has without its catalog.
+# A name has so many parts without its catalog.
 _PARTS: Mapping[ObjectType, int] = {"DATABASE": 1, "VIEW": 2, "TABLE": 2}
 _What = tuple[ChangeType, ObjectType, DatasetName, str]
 _FIRST_OF_DELTA = frozenset({"0"})
@@ -44,9 +44,9 @@ class Bindings:
         self._by_name: dict[DatasetName, Entity] = {}
         # The names of tables that were given another place.
         self._moved: set[DatasetName] = set()
-        # Tables by the database and name that commands give them, which no symlink has for a table with a place.
+        # Commands give tables these databases and names, which no symlink has for a table with a place.
         self._by_command: dict[tuple[str, ...], Entity] = {}
-        # Changes of columns of tables that the task has not seen yet.
+        # These changes of columns are of tables that the task has not seen yet.
         self._changes: dict[tuple[str, ...], list[ColumnChange]] = {}
 
     def find(self, observed: Observed) -> Entity:
@@ -219,7 +219,7 @@ def place_of(dropped: Observed) -> DatasetName:
 
 def under_new_name(table: Entity, new_name: str) -> Observed:
     """Return a table as a RENAME leaves it: its database is the same, and a folder that Spark made has its new name."""
-    # As Spark's catalog writes it; the command may give it without the database.
+    # Spark's catalog writes names in lower case; the command may give one without the database.
     new = new_name.rpartition(".")[2].lower()
     place, links = table.name, []
     if not is_path_namespace(place.namespace):
@@ -229,7 +229,7 @@ def under_new_name(table: Entity, new_name: str) -> Observed:
         database, _, old = link.name.rpartition(".")
         links.append(structs.replace(link, name=f"{database}.{new}" if database else new))
         folder, _, last = table.name.name.rpartition("/")
-        # That of an external table, which is elsewhere than in the folder of its database or the warehouse, stays.
+        # The place of an external table, which is not in the folder of its database or the warehouse, stays.
         if last == old and folder.rpartition("/")[2] in {f"{database}.db", link.namespace.rpartition("/")[2]}:
             place = DatasetName(table.name.namespace, f"{folder}/{new}")
     return Observed(place, symlinks=frozenset(links), schema=table.known_schema)
@@ -263,7 +263,7 @@ class CatalogJournal:
         if is_repeated and (entity.read is not None or entity.first_written < run.first):
             change = "OVERWRITE"
         if is_repeated:
-            # What the command's inner run did to the table is part of its creation.
+            # The change that the command's inner run made to the table is part of its creation.
             self.changes = [one for one in self.changes if one.name != name or one.time < utc(run.first)]
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":

@@ -28,12 +28,12 @@ from spark_lineage.merge.query_tables import UNREAD_QUERY, with_queries
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, RDD_JOB, STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
-# Commands of v2 tables that write the rows that they keep anew.
+# These commands of v2 tables write the rows that they keep anew.
 _ROW_COMMANDS = frozenset({"ReplaceData", "WriteDelta"})
 _MERGE = "MergeIntoCommand"
-# Commands that leave rows of the table as they are.
+# These commands leave rows of the table as they are.
 LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
-# What Hudi adds to the columns of a table.
+# Hudi adds columns of this prefix to a table.
 _HUDI_COLUMNS = "_hoodie_"
 _KAFKA = "kafka://"
 _Key = tuple[str, str, int]
@@ -193,7 +193,7 @@ def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) ->
     nameless = [one.dataset for one in execution.inputs if not (one.dataset.namespace or one.dataset in names)]
     unread = sorted(f"{one.name}: its database" for one in nameless if not one.name.startswith("("))
     is_refused = execution.is_failed and not execution.has_jobs
-    # What has a name of its own kind is counted with the names that were given.
+    # A name of its own kind is counted with the names that were given.
     is_nameless = any(not unnamed_part(one) for one in nameless)
     if execution.outputs and is_nameless and not (unread or named.inputs or is_refused):
         # A logical relation has no name, and no execution inside of the command says what it reads. One that failed
@@ -266,7 +266,7 @@ def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -
     exact = {place for read in logged for link in read.tables if (place := places.get(link.dataset))}
     # The listener and the log may spell a catalog in two ways, as that of a metastore.
     left = {link.name: read.dataset for read in listened if read.dataset not in exact for link in read.tables}
-    # One that has a table's name is no other table whose name ends alike.
+    # A dataset that has a table's name is no other table whose name ends alike.
     left |= {f"/{last_part(read)}": read.dataset for read in listened if not read.tables}
     found: dict[DatasetName, DatasetName] = {}
     for read in logged:
@@ -334,7 +334,7 @@ def _filled(
             output,
             schema=output.schema or same.schema,
             edges=_edges(output, same, execution, read),
-            # Of a write in partitions the listener does not count all files.
+            # The listener does not count all files of a write in partitions.
             statistics=combine(same.statistics, output.statistics, lambda logged, _: logged),
         )
         if (same := found.get(output.dataset))

@@ -108,7 +108,7 @@ def is_all(found: Statistics | None, put_in: Statistics | None) -> bool | None:
     return found.size == put_in.size
 
 
-# States of a lifecycle facet after which nothing of the former content is left.
+# Nothing of the former content is left after these states of a lifecycle facet.
 _REPLACING = frozenset({"CREATE", "OVERWRITE", "TRUNCATE"})
 # Fewer have the versions that Delta counts than the ids of Iceberg's snapshots, which are random.
 _SNAPSHOT_DIGITS = 12
@@ -116,7 +116,7 @@ _SNAPSHOT_DIGITS = 12
 _BY_CONDITION = "OverwriteByExpression"
 # It makes an earlier version of a Delta table the current one, which is the version that it reads.
 RESTORE = "RestoreTableCommand"
-# States that leave the content alone.
+# These states leave the content alone.
 _METADATA = frozenset({"ALTER", "RENAME"})
 _NOTHING = Observed(DatasetName("", ""))
 # How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
@@ -171,7 +171,7 @@ class Entity:
     symlinks: set[Symlink] = field(default_factory=set)
     previous_name: DatasetName | None = None
     absorbed_by: Entity | None = None
-    # What was read before the task wrote it, of which partitions, and by which name.
+    # The task read this before it wrote the dataset, of these partitions and by this name.
     read: Observed | None = None
     read_parts: set[str] = field(default_factory=set)
     read_name: DatasetName | None = None
@@ -180,16 +180,16 @@ class Entity:
     is_read_logged: bool = False
     glimpsed: Observed | None = None
     _streamed: dict[str, Statistics | None] = field(default_factory=dict)
-    # What was read of what the task wrote.
+    # The task read this of its own rows.
     own_read: Observed | None = None
-    # How its topic was read first.
+    # The first read of a topic has this.
     subscription: Subscription | None = None
     partition_keys: tuple[str, ...] = ()
-    # Whether a command made the table, or gave it this place, of which nobody knows what it had.
+    # A command made the table, or gave it this place, of which nobody knows what it had.
     is_made: bool = False
     is_placed: bool = False
     is_moved: bool = False
-    # Whether a DROP takes away what is in it, though it lies apart from its catalog's folders.
+    # A DROP takes away what is in it, though it lies apart from its catalog's folders.
     is_managed: bool = False
     is_of_catalog: bool = False
     is_observed: bool = False
@@ -206,7 +206,7 @@ class Entity:
     first_written: float = float("inf")
     last_written: float = float("-inf")
     write_count: int = 0
-    # Whether a write added to what may have been there, and whether the log has the numbers of all writes.
+    # A write added to what may have been there; the log has the numbers of all writes.
     _is_added_to: bool = False
     _is_measured: bool = True
     lifecycle: str | None = None
@@ -220,7 +220,7 @@ class Entity:
     filled_parts: set[str] = field(default_factory=set)
     replaced_parts: set[str] = field(default_factory=set)
     _last_content: Content = field(default_factory=Content)
-    # What the last write put in, if it overwrote by an unknown condition, and whether it may have left rows.
+    # The last write put this in, if it overwrote by an unknown condition, and may have left rows.
     _overwriting: Content | None = None
     may_have_left: bool = False
     has_unknown_rest: bool = False
@@ -233,7 +233,7 @@ class Entity:
     _unknown_versions: set[str] = field(default_factory=set)
     _states: dict[str, State] = field(default_factory=dict)
     has_others_versions: bool = False
-    # By its present name, what a column was called before the task; None for one that the task added.
+    # The present name of a column has the one from before the task, None for a column that the task added.
     _former_names: dict[str, str | None] = field(default_factory=dict)
 
     @property
@@ -337,7 +337,7 @@ class Entity:
             self.former_versions |= versions
         elif not is_apart and state.parts:
             self._unknown_versions |= unknown
-            # What the task made has the versions of its writes.
+            # A dataset that the task made has the versions of its writes.
             self.has_others_versions |= len(self._unknown_versions) > (self.write_count if self.is_own else 1)
         elif any(map(is_of_branch, self.filled_parts)):
             # A branch that the task has written may be main by now.
@@ -517,7 +517,7 @@ class Entity:
         self.attempt = None
         self._describe(renamed)
         if not self.is_own:
-            # For what the task itself created the former name was temporary.
+            # The former name of a table that the task itself created was temporary.
             self.lifecycle = "RENAME"
             self.previous_name = self.previous_name or previous
 

@@ -108,14 +108,14 @@ class ForeignFacets:
 
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
-# What every reader of JSON holds exactly (RFC 8259, 6), and more than Spark counts.
+# Every reader of JSON holds such numbers exactly (RFC 8259, 6); Spark counts less.
 _Count = Annotated[int, Meta(gt=-(2**53), lt=2**53)]
-# What Iceberg finds rows again by is no column of the table (org.apache.iceberg.MetadataColumns).
+# Iceberg finds rows again by these, which are no columns of the table (org.apache.iceberg.MetadataColumns).
 _ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 _KAFKA = "kafka://"
 # The type of a column of JVM objects, as the plan over an RDD has them: no dataset has one (Catalyst's ObjectType).
 _JVM_OBJECT = "object"
-# What Iceberg reads of a table, as a part of its name (org.apache.iceberg.spark.SparkCatalog).
+# The name of a table ends with the branch, tag or snapshot that Iceberg reads (org.apache.iceberg.spark.SparkCatalog).
 _SELECTED = re.compile(r"(?P<table>.+)\.(?:branch_(?P<branch>.+)|tag_.+|snapshot_id_\d+|at_timestamp_\d+)", re.DOTALL)
 # org.apache.iceberg.MetadataTableType
 METADATA_TABLE = re.compile(
@@ -123,7 +123,7 @@ METADATA_TABLE = re.compile(
     r"|history|metadata_log_entries|snapshots|refs|partitions|position_deletes"
 )
 _PATH_PATTERNS = PathPatterns().literal
-# What the listener's KeyValueTrimmer cuts.
+# The listener's KeyValueTrimmer cuts these folders.
 _NAMED_FOLDERS = re.compile(r"(?:/[^/]*=[^/]*)*")
 
 

@@ -57,7 +57,7 @@ from spark_lineage.naming.options import Naming
 # (io.openlineage.client.utils.jdbc.DerbyJdbcExtractor).
 _DERBY = re.compile(r"file:.*/metastore_db", re.DOTALL)
 _UNNAMED = "snapshot "
-# Of a name that is one column in a function, perhaps in the quotes of the source.
+# The name of a column may be one column in a function, perhaps in the quotes of the source.
 _CALL = re.compile(r"(?P<function>\w+)\((?:DISTINCT )?(?P<quote>[\"`]?)(?P<column>.*)(?P=quote)\)", re.DOTALL)
 _AGGREGATES = frozenset({"avg", "count", "max", "min", "sum"})
 _AGGREGATED, _MADE = Transformation("DIRECT", "AGGREGATION"), Transformation("DIRECT", "TRANSFORMATION")
@@ -166,23 +166,23 @@ def without_pushed(output: Observed, inputs: Iterable[Observed]) -> Observed:
     return structs.replace(output, edges=frozenset(edges))
 
 
-# Where a row came from: a column that every source of files has, and no file.
+# This column of every source of files says where a row came from; no file has it.
 _METADATA = "_metadata"
-# What the change feed of a Delta table adds (CDCReader): no table with a feed has columns of these names.
+# The change feed of a Delta table adds these (CDCReader): no table with a feed has columns of these names.
 _OF_FEED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
-# What the changelog of an Iceberg table adds (ChangelogUtil), which the listener names as a table inside of that.
+# The changelog of an Iceberg table adds these (ChangelogUtil); the listener names it as a table inside of that.
 _OF_CHANGELOG = frozenset({"_change_type", "_change_ordinal", "_commit_snapshot_id"})
 _CHANGELOG = "changes"
 # A plan that is an RDD of the program, and nothing else.
 _ROWS_OF_PROGRAM = "scan_existing_rdd"
 # The command whose plan has a path as it was given.
 _LOADING = "load_data_command"
-# Where Delta keeps its log, Structured Streaming that of a sink, and an archive of lineage what it has read.
+# Delta keeps its log in the first of these, Structured Streaming that of a sink, an archive of lineage its state.
 _INTERNAL = frozenset({"_delta_log", "_spark_metadata", "_spark_lineage"})
 # The catalogs through which Iceberg's rewrite_data_files writes the rows of a table anew, of 1.12 and before.
 _COMPACTING = ("default_rewrite_catalog", "default_cache_iceberg")
 _STAGE = re.compile(r"(?P<model>.+?)/stages/\d+_\w+_[0-9a-f]{12}(?:/.*)?")
-# What the models of Spark ML keep beside their metadata.
+# The models of Spark ML keep these beside their metadata.
 _PART = re.compile(
     r"(?P<model>.+?)/(?:data|bestModel|estimator|evaluator|subModels|classifier|model_\d+|userFactors|itemFactors"
     r"|treesMetadata)(?:/.*)?"
@@ -233,7 +233,7 @@ class Evidence:
         self._places = {**self._places, **changelogs}
         self._feeds |= {table.whole for table in changelogs.values()}
         self._models = model_directories(observed)
-        # What the listener names, and what the log's commands write, is a table unless another is above it.
+        # A name of the listener, or of an output of the log, is a table unless another table is above it.
         logged = (one.dataset for execution in state.executions.values() for one in execution.outputs)
         real = {one.dataset for one in observed_in(state.runs)}.union(logged)
         self._metadata = metadata_tables(observed, real)
@@ -322,7 +322,7 @@ class Evidence:
             runs[run_id] = run_of(executions[run_id])
         superseded = state.superseded()
         for run_id, one in executions.items() if superseded else ():
-            # What was open when the next attempt began has been cut off.
+            # The next attempt has cut off the runs that were open when it began.
             if one.key[:2] in superseded and not runs[run_id].seen & (COMPLETED | FAILED):
                 runs[run_id] = structs.replace(runs[run_id], seen=runs[run_id].seen | CUT_OFF)
         self.runs, self.executions = runs, said_once(runs, executions)
@@ -337,7 +337,7 @@ class Evidence:
         for run_id, run in self.runs.items():
             content = run.content
             is_empty = not (content.inputs or content.outputs or content.is_streaming)
-            # What the log has, or is never going to have.
+            # The log has these runs, or is never going to have them.
             if not is_logged or run_id in self.executions or content.is_declared or is_empty:
                 runs[run_id] = run
                 for query_id in ("", self.execution(run_id).query_id) if content.is_streaming else ():
@@ -392,7 +392,7 @@ def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
     return with_sources(one, {folder: name for folder, name in folders if folder not in read and count[folder] == 1})
 
 
-# Of an edge a column, which name a few datasets.
+# Each edge asks this of its dataset, of which there are few.
 @lru_cache(maxsize=1024)
 def _is_internal(name: DatasetName) -> bool:
     """Whether a path is the bookkeeping of a table."""

@@ -17,11 +17,11 @@ from spark_lineage.merge.observed import LINES, Observed, by_name, renamed
 from spark_lineage.merge.state import RDD_JOB, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
-# What the listener calls a ``FileScanRDD`` in the name of a job.
+# The listener calls a ``FileScanRDD`` so in the name of a job.
 FILE_SCAN = "file_scan"
 # A file of a directory that Spark has written.
 _PART_FILE = re.compile(r"/part-\d{5}[^/]*$")
-# Plans of Spark's schema inference for CSV and JSON, which reads files as lines of text.
+# Spark's schema inference for CSV and JSON has these plans, which read files as lines of text.
 _INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
 # The RDD that reads the footers of Parquet and ORC files; no RDD of a program's own names files by it.
 FOOTER_RDD = "parallel_collection"

@@ -33,7 +33,7 @@ Edge = tuple[str | None, DatasetName, str, Transformation]
 NO_TRANSFORMATION = Transformation("")
 # The schema of files that are read as lines of text.
 LINES = (SchemaField("value", "string"),)
-# Of two direct steps the one that did more names the whole.
+# The stronger of two direct steps names the whole.
 _STRENGTH = {"": 0, "IDENTITY": 1, "AGGREGATION": 3}
 _OTHER_STRENGTH = 2
 

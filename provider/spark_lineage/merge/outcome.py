@@ -33,7 +33,7 @@ _SILENT_COMMANDS = (
     *("update_command", "delete_command", "insert_into_hive_dir", "restore_table_command"),
     *("insert_into_hoodie_table", "merge_into_hoodie_table", "update_hoodie_table", "delete_hoodie_table"),
 )
-# Runs of these kinds write the rows that they read; of a sink that the listener does not know they have no output.
+# Runs of these kinds write the rows that they read; to a sink that the listener does not know they have no output.
 _TABLE_WRITES = (
     ".append_data",
     ".overwrite_by_expression",
@@ -46,7 +46,7 @@ _V2_WRITES = (*_TABLE_WRITES, ".write_to_continuous_data_source")
 _NOOP = "noop"
 # Whose target the log may not know either: its plan does not name it, or in words of another release.
 _OPEN_COMMANDS = frozenset({"MergeIntoHoodieTableCommand", "InsertIntoHiveDirCommand", "LoadDataCommand"})
-# Parts of the listener's job names, which are Spark's plan nodes in snake case.
+# The listener's names of jobs have these parts, which are Spark's plan nodes in snake case.
 _OPERATIONS: Mapping[str, Operation] = {
     "merge_into": "MERGE",
     "update_command": "UPDATE",
@@ -61,7 +61,7 @@ _OPERATIONS: Mapping[str, Operation] = {
 }
 _METADATA = frozenset({"ALTER", "RENAME", "DROP"})
 _DECLARING = frozenset({"CREATE", "OVERWRITE"})
-# Commands that write rows, though neither columns nor numbers of them may be known.
+# These commands write rows, though neither columns nor numbers of them may be known.
 _WITH_ROWS = ("as_select", "insert_into", "overwrite", _COMMAND_OF_SOURCES)
 
 
@@ -138,7 +138,7 @@ def is_silent(run: RunState, execution: Execution) -> bool:
     if execution.command in _OPEN_COMMANDS:
         return not run.content.outputs
     if run.content.outputs or execution is not NO_EXECUTION:
-        # What an RDD saves, and a table of a database that nothing names.
+        # These are files that an RDD saves, and a table of a database that nothing names.
         is_saving = execution.execution_id < 0 or any(not one.dataset.namespace for one in execution.outputs)
         return is_saving and bool(execution.command and execution.has_jobs and not run.content.outputs)
     name = run.content.job_name

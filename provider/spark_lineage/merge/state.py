@@ -42,7 +42,7 @@ RDD_JOB = "RDD_JOB"
 _DECLARED = "DECLARED"
 _NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
 _NO_JOB = Job("", "")
-# How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
+# So many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
 FORMAT = 8
 """Count this up when a state of the same events is written in other bytes, or says something else."""
@@ -141,7 +141,7 @@ class LineageState:
         else:
             inputs = self._without_versions(inputs, is_before=False)
         is_streaming = kind.processingType == "STREAMING"
-        # Datasets by identity: equal ones are mostly identical, and hashing them whole would cost more than it saves.
+        # Datasets are known by identity: equal ones are mostly identical, and hashing them whole would cost too much.
         key = (parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, id(inputs), id(outputs))
         content = self._shared.get(key)
         if content is None:
@@ -162,7 +162,7 @@ class LineageState:
             if len(self._changes) >= _SHARED_MAX:
                 self._changes.clear()
             changed = tuple(_as_told(one, is_before=is_before) for one in observed)
-            # By identity, with the tuple itself, so that no other one gets its place.
+            # The key is an identity: the tuple is kept, so that no other one gets its address.
             known = self._changes[key] = observed, observed if changed == observed else changed
         return known[1]
 
@@ -346,7 +346,7 @@ _decode_format = msgspec.msgpack.Decoder(_Format).decode
 
 def encode_state(state: LineageState) -> bytes:
     """Return a state as MessagePack."""
-    # By identity, as the state shares them: finding equal ones would cost more than it saves.
+    # Contents are known by identity, as the state shares them: finding equal ones would cost more than it saves.
     contents = {id(run.content): run.content for run in state.runs.values()}
     datasets = {id(one): one for content in contents.values() for one in (content.inputs, content.outputs)}
     places = {key: place for shared in (contents, datasets) for place, key in enumerate(shared)}

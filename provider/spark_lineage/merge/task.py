@@ -96,9 +96,9 @@ def _of_applications(state: LineageState, evidence: Evidence, task_state: TaskSt
     runs = evidence.runs.values()
     reported = state.application_ids
     own = {application_id for _, application_id in state.own_applications()}
-    # Applications of which no event of the listener came are known by their event logs alone.
+    # The event log alone knows applications without an event of the listener.
     logged = [one for one in state.logged_by_start() if not own or one.key[0] in own - reported]
-    # Of several attempts the last says whether the application has ended.
+    # The last of several attempts says whether the application has ended.
     ends = {one.key[0]: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}
     parents = state.parents | {one.application.run_id: one.parent for one in logged if one.parent is not None}
     times = [time for run in runs for time in (run.first, run.last)]
@@ -112,7 +112,7 @@ def _of_applications(state: LineageState, evidence: Evidence, task_state: TaskSt
     return TaskLineage(
         task_state,
         applications=tuple(sorted((*state.described(), *ends.values()), key=attrgetter("run_id"))),
-        # Of several applications of a task, that of the last one by run id.
+        # The last application by run id has the parent.
         parent=parents[max(parents)] if parents else None,
         started_at=utc(min(times)) if times else None,
         ended_at=utc(max(times)) if times else None,
@@ -147,7 +147,7 @@ def _inputs(
     versions: dict[DatasetName, tuple[str, ...]] = defaultdict(tuple)
     called: dict[DatasetName, set[DatasetName]] = defaultdict(set)
     for entity in entities:
-        # Of several versions that the task did not make, it made none of one at least.
+        # The task made none of one at least of several versions that others have.
         read, glimpsed = entity.read or (entity.own_read if entity.has_others_versions else None), entity.glimpsed
         if read is not None:
             name = entity.input_name

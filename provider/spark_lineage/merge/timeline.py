@@ -43,7 +43,7 @@ from spark_lineage.merge.outcome import (
 from spark_lineage.merge.state import STARTED, LineageState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
-# What happens in one millisecond, in this order.
+# Actions of one millisecond happen in this order.
 _ENDING, _READING, _AT_ONCE = 0, 1, 2
 
 
@@ -147,7 +147,7 @@ class Timeline:
                 self.unseen.append(write.dataset.name)
             else:
                 entity = self._bindings.find(write)
-                # How a declared write ended may have been seen.
+                # The end of a declared write may have been seen.
                 if not (run.content.is_declared and (entity.is_written or entity.attempt)):
                     # If all that was written is the inner run of this command, its catalog may have refused it later.
                     is_whole = run.first <= entity.first_written <= run.last and is_outer(run)
@@ -171,7 +171,7 @@ class Timeline:
         former = self._bindings.table(statement.name)
         moved = tuple(one for one in outputs if is_at(one.dataset, location))
         if outputs and not moved:
-            # What a table of Iceberg has stays where it is.
+            # The files of a table of Iceberg stay where they are.
             return outputs
         if former is not None:
             is_managed = former.is_managed or not is_external(former)
@@ -218,7 +218,7 @@ class Timeline:
         if is_declared and (entity.is_observed or (outcome == "open" and entity.attempt)):
             if entity.is_written:
                 sources, fed_by = self._origin(run_id, write)
-                # Which inlets fed which outlets the DAG does not say.
+                # The DAG does not say which inlets fed which outlets.
                 is_vague = outcome == "open" and bool(entity.content.fed_by)
                 entity.add_declared(write, sources, set() if is_vague else fed_by)
             return entity
@@ -227,7 +227,7 @@ class Timeline:
         # never gives statistics is believed.
         doubtful = unconfirmed and self._task_state != "COMPLETE" and has_statistics(run)
         if doubtful and entity.is_written and not is_told:
-            # What was there before this write is left, unless it took that away.
+            # The content of before is left, unless this write took that away.
             entity.add_attempt("unfinished", is_destroyed=is_destroyed(run, write))
             return entity
         entity.is_observed |= not is_declared
@@ -336,7 +336,7 @@ class Timeline:
 
     def _rename(self, run_id: str, renamed: Observed, previous: DatasetName) -> Entity:
         run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
-        # What was renamed is wrong in the event where the new name is given without its database.
+        # The event has the wrong table where the new name is given without its database.
         table = self._bindings.table(statement.name) if statement is not None else None
         entity = table or self._bindings.find(Observed(previous))
         self._bindings.forget(entity)

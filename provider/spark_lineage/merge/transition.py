@@ -96,15 +96,15 @@ Status = Literal[
 ]
 
 ENDED: frozenset[Status] = frozenset({"FINISHED", "FAILED", "KILLED"})
-# What may come at any time, and says nothing of how far the thing is.
+# These may come at any time, and say nothing of how far the thing is.
 _BETWEEN: frozenset[Status] = frozenset({"UNKNOWN", "REATTACHED"})
-# What an application may have any number of.
+# An application may have any number of these.
 PARTS: frozenset[Subject] = frozenset({"SPARK_JOB", "SQL_EXECUTION"})
 _SUMMED: frozenset[Subject] = PARTS | {"STREAMING_QUERY"}
 MAX_FAILED = 20
 MAX_KEPT = 60
 _Thing = tuple[Subject, str, str]
-# How far on its way a thing is; one that is relaunched, or that its cluster lost sight of, begins anew.
+# The number grows with the progress of a thing; one that is relaunched, or lost sight of, begins anew.
 _PROGRESS: dict[Status, int] = {
     **dict.fromkeys(_BETWEEN, 0),
     "RELAUNCHING": 0,

@@ -110,7 +110,7 @@ STORAGE_TYPES = (
     StorageType("azurekusto", "kusto", Shape.PLAIN),
     StorageType("sqlite", "sqlite", Shape.PLAIN),
     StorageType("h2", "h2", Shape.PLAIN),
-    # Of a catalog, as Paimon's own lineage has it (``LineageUtils`` of paimon-flink): its warehouse, and a table.
+    # Paimon's own lineage has the warehouse of a catalog, and a table (``LineageUtils`` of paimon-flink).
     StorageType("paimon", "paimon", Shape.PLAIN),
 )
 
@@ -257,7 +257,7 @@ def _path_uri(namespace: str, name: str) -> tuple[str, str] | None:
 
 
 def _in_store(row: StorageType, authority: str, directory: str, name: str) -> StorageIdentifier | None:
-    # What stands before the @ of an Azure account is the container; elsewhere it is a user, perhaps with a password.
+    # The container stands before the @ of an Azure account; elsewhere it is a user, perhaps with a password.
     authority = authority if row.has_folded_case and row.shape is Shape.OBJECTS else authority.rpartition("@")[2]
     if row.has_folded_case:
         authority = authority.lower()

@@ -16,7 +16,7 @@ _GROUP = "remove"
 # Spark keeps its properties in no order, and the listener takes the first resolver that changes a namespace.
 _ORDER = "spark.openlineage.dataset.namespaceResolvers: their order"
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-# What Java reads otherwise than Python: a class in a class, an intersection, and comments.
+# Java reads these otherwise than Python: a class in a class, an intersection, and comments.
 _OTHERWISE = re.compile(r"\[[^\]]*(?:\[|&&)|\(\?[a-z]*x")
 _OTHER_ESCAPES = frozenset("v0")
 # The listener removes its own folders first.

@@ -24,7 +24,7 @@ from spark_lineage.naming.identity import (
     storage_identifier,
 )
 
-# Names that are kept with their answers. A task has hundreds; an archive has more, in events that lie close together.
+# So many names are kept with their answers. A task has hundreds; an archive has more, in events close together.
 _MEMORY = 65_536
 _PORT = re.compile(r":\d+\Z")
 _KEY = re.compile(r"(hostname_?pattern|hostname_?list|path_?pattern)[._](.+)", re.IGNORECASE)
@@ -98,7 +98,7 @@ def naming_from(options: Mapping[str, Any]) -> Naming:
                 if kind == "hostnamelist":
                     value = "|".join(re.escape(host) for host in re.split(r"[;,\s]+", value) if host)
                 hosts += [(_cluster(key, label), pattern) for pattern in _regexes(key, value, flags=re.IGNORECASE)]
-    # What a user's resolver gives is named like what was in the event: spelled, then by cluster, then cut.
+    # The name that a user's resolver gives is read like that of an event: spelled, then by cluster, then cut.
     spelling: list[Resolver] = [Spelling(), *own, Spelling()] if own else [Spelling()]
     clusters = [HostPatterns(hosts, default)] if hosts or default else []
     return Naming((*spelling, *clusters, PathPatterns(paths)))
@@ -129,7 +129,7 @@ def _regexes(key: str, text: str, *, end: str = "", flags: re.RegexFlag = re.NOF
             found.append(re.compile(_FLAGS.sub(r"\g<flags>(?:\g<rest>)", line) + end, flags))
         except re.error as error:
             where = f"{key}, pattern {place} of {len(lines)}," if len(lines) > 1 else key
-            # What is wrong comes before the first quote; what follows is a part of the value.
+            # The fault stands before the first quote; a part of the value follows.
             what = error.msg.partition("'")[0].strip()
             raise NamingError(f"{where} is not a Python regular expression: {what}") from None
     return found

@@ -55,7 +55,7 @@ _MERGE_SOURCE = "Scan ExistingRDD mergeMaterializedSource"
 _AGGREGATE = r"(?:count|min|max|sum)\([^#]*\)#\d+L?"
 _AGGREGATES = re.compile(rf"{LOCAL_ROWS} \[{_AGGREGATE}(?:, {_AGGREGATE})*\]", re.DOTALL)
 PUSHED_AGGREGATES = PlanPart(f"{LOCAL_ROWS} of aggregates", "input")
-# What Spark reads in place of relations that can give no row (``PropagateEmptyRelation``): their columns are left.
+# Spark reads this in place of relations that can give no row (``PropagateEmptyRelation``): their columns are left.
 _EMPTIED = re.compile(rf"{LOCAL_ROWS} <empty>, \[.+\]", re.DOTALL)
 # Methods that give the rows of a query, or their number, to the program; a script in SQL is one as well.
 _COLLECTING = re.compile(
@@ -68,7 +68,7 @@ _COLLECTING = re.compile(
 _SETTING = "SetVariable"
 # Executions by which Delta reads and writes its own log inside of a command.
 _OF_DELTA = re.compile(r"Delta: |\$anonfun\$|toDataset\$")
-# Rows that a program makes as objects.
+# The scan of rows that a program makes as objects has such a column.
 _OBJECTS = "[obj#"
 
 
@@ -210,7 +210,7 @@ class Account:
         self._parts: set[PlanPart] = set()
         self._seen: set[tuple[str, bytes, str]] = set()
         self.is_collecting = False
-        # Whether those rows of the plan's own that it has are none.
+        # Each relation of the plan's own rows is noted by whether it is empty.
         self._local_rows: set[bool] = set()
         self._has_rdd = self._has_delta_log = False
         self._has_values = self._is_emptied = self._is_after_query = False
@@ -229,7 +229,7 @@ class Account:
             is_command = name in WRITES or name in COMMANDS or node.nodeName.startswith(_EXECUTE)
             if node.children and not is_command:
                 continue
-            # What a plan becomes has mostly the same leaves.
+            # The plan that a plan becomes has mostly the same leaves.
             seen = (node.nodeName, bytes(node.simpleString), node.metadata.location)
             if seen in self._seen:
                 continue

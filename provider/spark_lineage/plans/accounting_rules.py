@@ -77,16 +77,21 @@ MAINTENANCE: Mapping[str, str] = _rules(
 )
 """Commands whose own executions read and write no more than the table or its log."""
 
+UNREPORTED: Mapping[str, str] = _rules(
+    ("it makes a view that no evidence names", "CreateMetricViewCommand CreateV2MetricView"),
+)
+"""Commands that write no row, and whose change of the catalog is not known."""
+
 COMMANDS: Mapping[str, str] = {
     **MAINTENANCE,
+    **UNREPORTED,
     **_rules(
         (
             "it shows something",
             """DescribeColumn DescribeColumnCommand DescribeDatabaseCommand DescribeFunctionCommand DescribeNamespace
-            DescribeProcedureCommand DescribeQueryCommand DescribeRelationJsonCommand DescribeTable
-            DescribeTableCommand DescribeTablePartition DescribeV2View DescribeV2ViewColumn ExplainCommand
-            ExplainOnlySparkPlan ListArchivesCommand ListFilesCommand ListJarsCommand PaimonShowColumnsCommand
-            ShowCatalogsCommand
+            DescribeProcedureCommand DescribeQueryCommand DescribeRelationJsonCommand DescribeTable DescribeTableCommand
+            DescribeTablePartition DescribeV2View DescribeV2ViewColumn ExplainCommand ExplainOnlySparkPlan
+            ListArchivesCommand ListFilesCommand ListJarsCommand PaimonShowColumnsCommand ShowCatalogsCommand
             ShowCollationsCommand ShowColumns ShowColumnsCommand ShowCreateTable ShowCreateTableAsSerdeCommand
             ShowCreateTableCommand ShowCreateV2View ShowCurrentNamespaceCommand ShowFunctions ShowFunctionsCommand
             ShowNamespaces ShowNamespacesCommand ShowPartitions ShowPartitionsCommand ShowProceduresCommand
@@ -107,26 +112,31 @@ COMMANDS: Mapping[str, str] = {
             RefreshTableCommand UncacheTable""",
         ),
         (
-            "it changes the catalog, and no row",
-            """AddCheckConstraint AddPartition AddPartitionField AlterDatabasePropertiesCommand
-            AlterDatabaseSetLocationCommand AlterNamespaceSetProperties AlterTable AlterTableAddColumnsCommand
-            AlterTableAddColumnsDeltaCommand AlterTableAddConstraintDeltaCommand AlterTableAddPartitionCommand
-            AlterTableChangeColumnCommand AlterTableChangeColumnDeltaCommand AlterTableClusterByDeltaCommand
-            AlterTableDropColumnsDeltaCommand AlterTableDropConstraintDeltaCommand AlterTableDropFeatureDeltaCommand
+            "it changes what lineage does not have: functions, indexes, branches, constraints",
+            """AddCheckConstraint AlterTableAddConstraintDeltaCommand AlterTableClusterByDeltaCommand
+            AlterTableDropConstraintDeltaCommand AlterTableDropFeatureDeltaCommand CreateFunctionCommand CreateIndex
+            CreateOrReplaceBranch CreateOrReplaceTag CreateSQLFunctionCommand DropBranch DropFunctionCommand DropIndex
+            DropTag SetNamespaceCollationCommand""",
+        ),
+        (
+            "it changes a table, a view or a database, and no row",
+            """AddPartition AddPartitionField AlterDatabasePropertiesCommand AlterDatabaseSetLocationCommand
+            AlterHoodieTableAddColumnsCommand AlterHoodieTableChangeColumnCommand AlterHoodieTableRenameCommand
+            AlterHoodieTableSetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand AlterNamespaceSetProperties
+            AlterTable AlterTableAddColumnsCommand AlterTableAddColumnsDeltaCommand AlterTableAddPartitionCommand
+            AlterTableChangeColumnCommand AlterTableChangeColumnDeltaCommand AlterTableDropColumnsDeltaCommand
             AlterTableDropPartitionCommand AlterTableRenameCommand AlterTableRenamePartitionCommand
             AlterTableReplaceColumnsDeltaCommand AlterTableSerDePropertiesCommand AlterTableSetLocationCommand
             AlterTableSetLocationDeltaCommand AlterTableSetPropertiesCommand AlterTableSetPropertiesDeltaCommand
-            AlterTableUnsetPropertiesCommand AlterTableUnsetPropertiesDeltaCommand AlterV2View
-            AlterV2ViewSchemaBinding AlterV2ViewSetProperties AlterV2ViewUnsetProperties AlterViewAsCommand
-            AlterViewSchemaBindingCommand AtomicReplaceTable CreateDataSourceTableCommand CreateDatabaseCommand
-            CreateFunctionCommand CreateHoodieTableCommand CreateIndex CreateMetricViewCommand CreateNamespace
-            CreateOrReplaceBranch CreateOrReplaceTag CreateSQLFunctionCommand CreateTable CreateTableCommand
-            CreateTableLike CreateTableLikeCommand CreateV2MetricView CreateV2View CreateViewCommand DropBranch
-            DropDatabaseCommand DropFunctionCommand DropIdentifierFields DropIndex DropNamespace DropPartition
-            DropPartitionField DropTable DropTableCommand DropTag DropV2View DropView RenamePartition RenameTable
-            RenameV2View RepairTableCommand ReplacePartitionField ReplaceTable SetIdentifierFields
-            SetNamespaceCollationCommand SetWriteDistributionAndOrdering TruncateDeltaTableCommand TruncatePartition
-            TruncateTable TruncateTableCommand UnsetNamespacePropertiesCommand""",
+            AlterTableUnsetPropertiesCommand AlterTableUnsetPropertiesDeltaCommand AlterV2View AlterV2ViewSchemaBinding
+            AlterV2ViewSetProperties AlterV2ViewUnsetProperties AlterViewAsCommand AlterViewSchemaBindingCommand
+            AtomicReplaceTable CreateDataSourceTableCommand CreateDatabaseCommand CreateHoodieTableCommand
+            CreateHoodieTableLikeCommand CreateNamespace CreateTable CreateTableCommand CreateTableLike
+            CreateTableLikeCommand CreateV2View CreateViewCommand DropDatabaseCommand DropHoodieTableCommand
+            DropIdentifierFields DropNamespace DropPartition DropPartitionField DropTable DropTableCommand DropV2View
+            DropView RenamePartition RenameTable RenameV2View RepairTableCommand ReplacePartitionField ReplaceTable
+            SetIdentifierFields SetWriteDistributionAndOrdering TruncateDeltaTableCommand TruncateHoodieTableCommand
+            TruncatePartition TruncateTable TruncateTableCommand UnsetNamespacePropertiesCommand""",
         ),
         (
             "it makes a snapshot that is there the current one",
@@ -141,14 +151,14 @@ COMMANDS: Mapping[str, str] = {
 
 WRITES = _names("""
     AppendData AppendDataExecV1 AtomicCreateTableAsSelect AtomicReplaceTableAsSelect CloneTableCommand
-    CreateDataSourceTableAsSelectCommand CreateDeltaTableCommand CreateHiveTableAsSelectCommand CreateTableAsSelect
-    DeleteCommand DeleteFromTable DeleteHoodieTableCommand DeltaDynamicPartitionOverwriteCommand
-    DeltaInsertReplaceOnOrUsingCommand InsertIntoDataSourceCommand InsertIntoDataSourceDirCommand
-    InsertIntoHadoopFsRelationCommand InsertIntoHiveDirCommand InsertIntoHiveTable InsertIntoHoodieTableCommand
-    InsertOnlyMerge LoadDataCommand MergeIntoCommand MergeIntoHoodieTableCommand OverwriteByExpression
-    OverwriteByExpressionExecV1 OverwritePartitionsDynamic ReplaceData ReplaceTableAsSelect RestoreTableCommand
-    SaveIntoDataSourceCommand UpdateCommand UpdateHoodieTableCommand WriteDelta WriteIntoDelta
-    WriteToContinuousDataSource WriteToDataSourceV2
+    CreateDataSourceTableAsSelectCommand CreateDeltaTableCommand CreateHiveTableAsSelectCommand
+    CreateHoodieTableAsSelectCommand CreateTableAsSelect DeleteCommand DeleteFromTable DeleteHoodieTableCommand
+    DeltaDynamicPartitionOverwriteCommand DeltaInsertReplaceOnOrUsingCommand InsertIntoDataSourceCommand
+    InsertIntoDataSourceDirCommand InsertIntoHadoopFsRelationCommand InsertIntoHiveDirCommand InsertIntoHiveTable
+    InsertIntoHoodieTableCommand InsertOnlyMerge LoadDataCommand MergeIntoCommand MergeIntoHoodieTableCommand
+    OptimizedCreateHiveTableAsSelectCommand OverwriteByExpression OverwriteByExpressionExecV1 OverwritePartitionsDynamic
+    ReplaceData ReplaceTableAsSelect RestoreTableCommand SaveIntoDataSourceCommand UpdateCommand
+    UpdateHoodieTableCommand WriteDelta WriteIntoDelta WriteToContinuousDataSource WriteToDataSourceV2
 """)
 """Nodes that write to a dataset."""
 

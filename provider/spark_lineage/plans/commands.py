@@ -21,7 +21,7 @@ from spark_lineage.plans.tables import IDENTIFIER, Tables, is_session_catalog, s
 
 _EXECUTE = "Execute "
 _MODES = frozenset({"Append", "Overwrite", "ErrorIfExists", "Ignore"})
-# What stands above a command and changes nothing about it.
+# These operators stand above a command and change nothing about it.
 _WRAPPERS = ("AdaptiveSparkPlan", "ResultQueryStage")
 _V2_WRITES = re.compile(
     r"(?:AppendData|OverwriteByExpression|OverwritePartitionsDynamic|ReplaceData|WriteDelta|DeleteFromTable"
@@ -51,7 +51,7 @@ _STORAGE = re.compile(
 _SPEC_LOCATION = re.compile(
     r"TableSpec\(Map\(.*?\),(?:None|Some\([^()]*\)),Map\(.*?\),Some\((?P<location>.*?)\),(?:None|Some\()", re.DOTALL
 )
-# Where a command says whether it overwrites, and the partitions that it writes to.
+# The arguments of a command say here whether it overwrites, and which partitions it writes.
 _PARTITIONED = {
     "InsertIntoHadoopFsRelationCommand": _HADOOP_WRITE,
     "InsertIntoHiveTable": re.compile(r", \[(?P<partitions>[^\]]*)\], (?P<overwrite>true|false), (?:true|false), "),
@@ -61,7 +61,7 @@ _PARTITIONED = {
     ),
     "TruncateTableCommand": re.compile(r", Map\((?P<static>.*)\)\Z", re.DOTALL),
 }
-# Of `day=Some(1), hour=None`.
+# One static partition of `day=Some(1), hour=None`.
 _HIVE_STATIC = re.compile(r"(?:\A|, )(?P<column>[^,=]+)=Some\((?P<value>[^()]*)\)")
 # `day#12` and `day=None`.
 _COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")
@@ -70,7 +70,7 @@ _HIVE_TEMP_PATH = "HiveTempPath"
 HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
 _OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>.*?)(?=, [\w.]+=|\](?:, |\Z)|\Z)", re.DOTALL)
 _ICEBERG = re.compile(r"Iceberg(?:Batch|Streaming)?Write\(table=(?P<table>[^,)]+)")
-# Of the writes of streams, only those to Iceberg name their table.
+# Only the writes of streams to Iceberg name their table.
 _ICEBERG_STREAM = "IcebergStreamingWrite("
 _STREAM_WRITE = "WriteToDataSourceV2"
 _V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)")
@@ -90,7 +90,7 @@ _MOVING = re.compile(
     r"\.(?P<procedure>(?:RollbackTo(?:Snapshot|Timestamp)|SetCurrentSnapshot|CherrypickSnapshot|FastForwardBranch"
     r"|PublishChanges)Procedure)@\w+, \[(?P<table>[^,\]]+)"
 )
-# Of a write that Iceberg stages: no read sees it before a call publishes it, which not all releases log.
+# Iceberg stages a write under this property: no read sees it before a call publishes it, which not all releases log.
 _STAGING = "spark.wap.id"
 _DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
 _BY_EXPRESSION = "OverwriteByExpression"
@@ -100,7 +100,7 @@ _EQUAL = re.compile(r"\s*`?(?P<column>\w+)`?\s*==?\s*(?P<quote>['\"]?)(?P<value>
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 # The command that makes Delta's tables, those that are clones of others among them.
 CLONE = "CreateDeltaTableCommand"
-# Of a command whose target only the executions inside of it read.
+# This stands for the target of a command which only the executions inside of it read.
 UNNAMED_TARGET = unnamed("target")
 
 

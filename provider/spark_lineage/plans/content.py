@@ -52,15 +52,15 @@ from spark_lineage.plans.tables import (
     read_leaf,
 )
 
-# What is read inside of them is the table itself: they change its rows, or only look after its files.
+# The dataset that is read inside of these is the table itself: they change its rows, or look after its files.
 _LOOKING_AFTER = ("AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand")
-# What no evidence has: the query of a write to a table of a JDBC catalog (``AppendDataExecV1.query``) but for its top.
+# No evidence has more than the top of the query of a write to a table of a JDBC catalog (``AppendDataExecV1.query``).
 _LEFT_OUT = re.compile(r"\w+ JDBCTable\(.*\), (?!LocalRelation|LocalTableScan)[A-Z]\w+ ", re.DOTALL)
 _CLOSED = frozenset({*ROW_COMMANDS, HUDI_MERGE, *_LOOKING_AFTER})
-# What the job of a commit is called (SparkRDDWriteClient.commitStats).
+# The job of a commit has this description (SparkRDDWriteClient.commitStats).
 _HUDI_COMMIT = re.compile(r"SparkRDDWriteClient:Committing stats: (?P<table>\S+)")
 _MERGES = frozenset({"MergeIntoCommand", HUDI_MERGE})
-# Which also appends to a table that is there: the write inside of it overwrites where it makes the table.
+# This command also appends to a table that is there: the write inside of it overwrites where it makes the table.
 _SAVE_AS_TABLE = "CreateDataSourceTableAsSelectCommand"
 _SAVE = "SaveIntoDataSourceCommand"
 _MAKING = frozenset({"CREATE", "OVERWRITE"})
@@ -75,7 +75,7 @@ _DELTA_CATALOG = re.compile(
 _LITERAL = re.compile(r"(?!null\Z)[\w.:+-]+(?: [\w.:+-]+)*")
 _EXISTING_RDD = "Scan ExistingRDD"
 _VALUE = hidden("value")
-# Where a glob begins; what it stands for lies in the directory before it (Hadoop's GlobPattern).
+# A glob begins here; the files that it matches lie in the directory before it (Hadoop's GlobPattern).
 _GLOB = re.compile(r"/[^/]*[*?\[{].*", re.DOTALL)
 # Spark 3.5 names a sink as the program did, which may be a relative path.
 _PLACE = re.compile(r"(?:FileSink\[(?P<sink>.+)|\w*(?:Source|Sink)\[(?P<place>/.*|[a-z][a-z0-9]*:/.*))\]", re.DOTALL)
@@ -201,14 +201,14 @@ class PlanContent:
         if command.has_data or command.name in _CLOSED or not queries:
             return self
         rows = reduce(or_, (content.rows for content in queries), self.rows)
-        # One that writes itself has the columns.
+        # A query that writes by itself has the columns.
         has_rows = any(content.has_rows_of_program and content.command.target is None for content in queries)
         # The query that it writes is known by the share of its columns that the command names: sources run others, such
         # as Delta to find the files of its change feed.
         named = {id(each): [column.id in self.ids for column in each.traced.columns] for each in queries}
         own = max(queries, key=lambda each: sum(named[id(each)]) / max(len(named[id(each)]), 1))
         unread = self.unread
-        # What a logical relation leaves unnamed, the plan that was run names.
+        # The plan that was run names the datasets that a logical relation leaves unnamed.
         known = [read for read in self.inputs if read.dataset.namespace or not own.is_whole]
         inputs = by_name([*known, *(read for content in queries for read in content.inputs)])
         traced = own.traced
@@ -300,7 +300,7 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
         return replace(content, command=command, traced=traced, statement=statement)
     merge = plan.arguments_of(command.name) if command.name in _MERGES else ""
     if command.target is None:
-        # What a view is defined by is not read.
+        # The query that defines a view is not read.
         unread = () if is_read(command.name) else (command.name,)
         if _LEFT_OUT.match(f"{command.name} {described(plan)[1]}"):
             unread = (f"{command.name}: its query",)
@@ -378,7 +378,7 @@ def _kafka_data(plan: Plan) -> Node | None:
 def _traced(plan: Plan, tables: Tables, batch: Traced, sorted_by: frozenset[int]) -> Traced:
     def leaf(node: Node) -> Read:
         if node.name == _EXISTING_RDD:
-            # Rows that code made, of which no column is known; in a micro-batch those that it was given.
+            # Code made the rows, of which no column is known; in a micro-batch they are those that it was given.
             return Read([column.sources for column in batch.columns], is_whole=bool(batch.columns))
         return read_leaf(node, tables)
 
@@ -387,7 +387,7 @@ def _traced(plan: Plan, tables: Tables, batch: Traced, sorted_by: frozenset[int]
     is_of_objects = root.name == "DeserializeToObject" and root.children
     data = replace(plan, root=root.children[0]) if is_of_objects else plan
     traced = trace(data, leaf, tables.subqueries, sorted_by)
-    # What a command prints of itself besides, such as the names of the columns that it writes, is not traced.
+    # The texts that a command prints of itself besides, such as the names of its columns, are not traced.
     command = command_node(plan)
     is_cut = any(node.is_cut for node in plan.walk() if node is not command)
     return replace(traced, is_cut=True, is_whole=False) if is_cut else traced
@@ -438,7 +438,7 @@ def streamed(
     )
     inputs = [structs.replace(one, dataset=name) for one in content.inputs for name in lifted(one.dataset)]
     if content.is_of_batch:
-        # What the micro-batch around it was given.
+        # The execution reads the rows that the micro-batch around it was given.
         inputs += (Observed(topic) for name in named for topic in topics.get(name, ()))
     subscribed = kafka.subscriptions(sources)
     return (

@@ -60,7 +60,7 @@ class TaskSums:
 
     def __init__(self) -> None:
         self._sums: Counter[str] = Counter()
-        # By name: the id and the value of the latest accumulator, and what those before it came to.
+        # Each name has the id and the value of its latest accumulator, and the sum of those before.
         self._accumulators: dict[str, tuple[int, float, float]] = {}
 
     def add(self, event: TaskEnd) -> None:
@@ -129,16 +129,16 @@ __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_lo
 log = Log(__name__)
 
 SOURCE = "event log"
-# Of the message of an exception, which goes on with the stack trace; it is redacted, then cut again.
+# The message of an exception goes on with the stack trace: it is cut, redacted, and cut again.
 _MESSAGE_LENGTH, _ERROR_LENGTH = 64_000, 1000
 
-# Of each file and poll, so that one never takes long; what is left comes with the next.
+# A poll reads so many bytes of each file, so that it never takes long; the next poll reads the rest.
 _POLL_BYTES = 2 * 1024 * 1024
-# For the end of a session, and between two looks for it.
+# The reader waits so long for the end of a session, and pauses between two looks for it.
 _SESSION_SECONDS, _PAUSE_SECONDS = 5.0, 0.1
 _FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
 _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
-# Where this is set, the catalog answers an aggregate of columns that a table is partitioned by.
+# With this property the catalog answers an aggregate of columns that a table is partitioned by.
 _METADATA_ONLY = "spark.sql.optimizer.metadataOnly"
 _ANSWER = re.compile(rf"Aggregate \(\d+\)(?:\n.*)*- (?:\* )?{LOCAL} \(\d+\)")
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
@@ -256,7 +256,7 @@ class EventLogReader:
         self._ended: dict[str, list[Running]] = {}
         self._progress: dict[str, events.Progress] = {}
         self._saving: dict[int, Execution] = {}
-        # By root: Delta reads the state of its tables before the execution starts that reads them.
+        # States are kept by root: Delta reads the state of its tables before the execution starts that reads them.
         self._states: dict[int, set[tuple[DatasetName, str]]] = {}
         self._touched: set[DatasetName] = set()
         self._written: set[DatasetName] = set()
@@ -301,7 +301,7 @@ class EventLogReader:
         else:
             if self._application is not None and event.timestamp is not None:
                 self._application = structs.replace(self._application, ended=event.timestamp / 1000)
-            # Also of programs that failed, so that it is no more than an end.
+            # Programs that failed have this event, too: it is no more than an end.
             self._note("APPLICATION", self._application_id, "FINISHED", event.timestamp, detail="context stopped")
         if self._application is not None and self._describe is not None:
             self._describe(self._application)
@@ -504,7 +504,7 @@ class EventLogReader:
     def _execution(self, running: Running, progress: events.Progress | None = None) -> Execution:
         inside = [each.whole for each in running.inside]
         known, content = running.known, running.content.fed(running.rows).completed(inside, self._tables.names)
-        # What failed may not have begun to read.
+        # An execution that failed may not have begun to read.
         unread = running.content.unread if known.is_failed else content.unread
         command, inputs, outputs, output_mode = content.command, content.inputs, content.outputs, content.output_mode
         sink = ""
@@ -546,6 +546,6 @@ class EventLogReader:
             statement=statement,
             queries=queries_among(inputs),
             feeds=content.feeds.union(*(each.feeds for each in inside)),
-            # What makes a table looks up the version that it made.
+            # A command that makes a table looks up the version that it made.
             target_versions=() if statement else target_versions(outputs, running.states),
         )

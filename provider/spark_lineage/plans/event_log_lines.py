@@ -23,27 +23,27 @@ _OPENLINEAGE = "spark.openlineage."
 _EVENT = re.compile(rb'\{"Event":"([^"]+)"')
 # Spark's own accumulators are internal, those of SQL too (``JsonProtocol.accumulableInfoToJson``).
 _OWN_ACCUMULATOR = b'"Internal":false'
-# How many bytes of a line are looked at to know its event.
+# So many bytes of a line are looked at to know its event.
 _HEAD_BYTES = 200
 
-# Metrics of what writes files (``BasicWriteJobStatsTracker``), which it posts from the driver after the commit.
+# A write of files posts these metrics from the driver after the commit (``BasicWriteJobStatsTracker``).
 _FILES = "number of written files"
 _WRITTEN = {"number of output rows": "row_count", "written output": "size", _FILES: "file_count"}
-# And of what reads files (``FileSourceScanLike``).
+# A scan of files posts these (``FileSourceScanLike``).
 _FOUND = {"size of files read": "size", "number of files read": "file_count"}
 # Milliseconds from 1970 to the end of the year 9999, which is all that a ``datetime`` can hold.
 Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
 # Java's ``long``, as SQL executions are numbered, and its text, as SparkJobs name theirs; negative ones are ours.
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 NumberText = Annotated[str, Meta(pattern=r"^[0-9]{0,18}\Z")]
-# Methods of SparkContext that name the RDDs that they make by the paths that these read.
+# These methods of SparkContext name the RDDs that they make by the paths that these read.
 _READING_FILES = re.compile(
     r'"name":"(?:textFile|wholeTextFiles|binaryFiles|(?:newAPIH|h)adoopFile|sequenceFile|objectFile)"'
 )
 _WHOLE_TEXT_FILES = '"name":"wholeTextFiles"'
-# Methods of RDD that write files, of which no event has the path.
+# These methods of RDD write files, of which no event has the path.
 _SAVING_FILES = re.compile(r'"name":"(?P<method>saveAs\w+)"')
-# What an RDD is called that has no name: by its class.
+# An RDD without a name is called by its class.
 _CLASS_NAME = re.compile(r"\w+RDD\Z")
 _millis: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Millis | None)
 _text = msgspec.json.Decoder(str)

@@ -21,7 +21,7 @@ WINDOW = Transformation("INDIRECT", "WINDOW")
 GROUPED = Transformation("INDIRECT", "GROUP_BY")
 _MASKED = Transformation("DIRECT", "TRANSFORMATION", masking=True)
 
-# What hides the value that it is given, as the listener has it (``MaskingExpressionDependencyVisitor``).
+# These functions hide their argument, as the listener has it (``MaskingExpressionDependencyVisitor``).
 _MASKING = frozenset({"crc32", "hash", "hive-hash", "mask", "md5", "sha", "sha1", "sha2", "xxhash64", "count"})
 # The conditions of `if (…) … else …`, of `CASE WHEN … THEN …`, and of an aggregate: `FILTER (WHERE …)`.
 _IF, _WHEN = "if", "WHEN"
@@ -31,7 +31,7 @@ _VALUE = "then"
 # Their arguments are what their window is ordered by.
 _ORDERED_BY = frozenset({"windowspecdefinition", "rank", "dense_rank", "percent_rank"})
 _COALESCE = "coalesce"
-# Which word may follow in a phase of a CASE.
+# These words may follow in a phase of a CASE.
 _NEXT = {_WHEN: ("THEN",), "THEN": (_WHEN, "ELSE", "END"), "ELSE": ("END",), _VALUE: ("else",)}
 # A struct that is null stays null, where it is made anew field by field.
 _NULL_STAYS = re.compile(r"\bif \(isnull\([^()]*\)\) null else ")
@@ -43,7 +43,7 @@ _TOKEN = re.compile(
 # An expression of which more states were tried is read as far as its brackets go.
 _STATES_MIN, _STATES_A_TOKEN = 2000, 20
 
-# What is open, from the innermost outwards; and the attributes that are used, from the last, each with what is open.
+# A stack has the open brackets, innermost first; uses are the attributes, last first, each with its stack.
 _Stack = tuple[str, "_Stack"] | None
 _Uses = tuple[int, _Stack, "_Uses"] | None
 

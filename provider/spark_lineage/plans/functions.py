@@ -23,7 +23,7 @@ _RESULTS = re.compile(rf"(?P<functions>\[.*\]), (?P<results>{PURE_LIST})(?:, \d+
 def unknown(node: Node, scope: Scope) -> None:
     """Read an operator that no rule knows: all columns that it is given may decide on all that it gives out."""
     scope.dataset_wide |= scope.all_of(scope.output, _UNKNOWN)
-    # What it passes on is known where an operator above names it.
+    # An operator above names the columns that it passes on.
     scope.output = []
     scope.give_out(_new(node, scope))
 

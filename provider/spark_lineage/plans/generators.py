@@ -21,7 +21,7 @@ _GENERATE = re.compile(
 _ROWS = re.compile(rf"\[\[(?P<rows>.*)\]\], (?P<given_out>{PURE_LIST})", re.DOTALL)
 _NEXT_ROW = "], ["
 _STRUCTS = re.compile(r"array\((?:(?:named_)?struct\(|\[)")
-# What the optimizer has made of structs of literals: `[x,2.0]`.
+# The optimizer makes this of structs of literals: `[x,2.0]`.
 _CONSTANT_STRUCTS = re.compile(rf"\), \[(?!.*{ATTRIBUTE}).*\]\Z", re.DOTALL)
 _STRUCT = re.compile(r"(?:named_)?struct\((.*)\)", re.DOTALL)
 _MERGED = re.compile(

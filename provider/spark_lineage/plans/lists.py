@@ -35,7 +35,7 @@ _COLUMN = re.compile(
 _WITHIN = {"array": ("_element",), "map": ("key", "value")}
 _STRUCTURE = re.compile(r"[`,()\[\]{}]")
 _OPENING = "([{"
-# Of a list with odd literals no more cuts are tried.
+# A list with odd literals is cut at no more commas.
 _COMMAS_MAX = 200
 
 
@@ -206,7 +206,7 @@ def _cut(text: str, size: int | None, is_element: Callable[[str], bool]) -> list
     ends = [match.start() for match in re.finditer(", ", text)][: _COMMAS_MAX + 1]
     if not (size or 1) - 1 <= len(ends) <= _COMMAS_MAX:
         return None
-    # By where the next element begins, and how many are before it.
+    # Cuts are kept by where the next element begins, and how many are before it.
     found: dict[tuple[int, int], list[tuple[str, ...]]] = {(0, 0): [()]}
     for end in (*ends, len(text)):
         for (start, count), ways in list(found.items()):

@@ -19,7 +19,7 @@ _REMEMBERED_MAX = 100_000
 _WITHIN_WORD = re.compile(r"\w\w")
 _ID = re.compile(r"#(\d+)L?")
 _END = re.compile(r"#(\d+)L?(?=, |\Z)")
-# What stands for the rest of a list that is cut.
+# This stands for the rest of a list that is cut.
 _MORE = re.compile(r", \.\.\. \d+ more fields\Z")
 # A name begins with the first of these; a letter is one of 256 bytes.
 _BEGIN, _FIRST, _LAST = "\ue100", 0xE000, 0xE0FF
@@ -111,7 +111,7 @@ class Names:
             return None
         if size is None:
             ends = self._possible(text, ends) if is_relation else ends
-            # What one operator makes is numbered in its order, and what a relation reads without a gap.
+            # The columns that one operator makes are numbered in order, those of a relation without a gap.
             if has_gaps is False or any(int(before[1]) >= int(after[1]) for before, after in pairwise(ends)):
                 ends = [] if has_gaps else _consecutive(ends)
                 if text and not ends:
@@ -217,7 +217,7 @@ def _ways(
     text: str, ends: Iterable[re.Match[str]], size: int, is_attribute: Callable[[Attribute], bool]
 ) -> list[list[Attribute]]:
     """Return up to two ways to cut a text into so many attributes."""
-    # By the place where the next attribute begins, and how many there are before it.
+    # Cuts are kept by where the next attribute begins, and how many are before it.
     found: dict[tuple[int, int], list[list[Attribute]]] = {(0, 0): [[]]}
     for end in ends:
         for (start, count), ways in list(found.items()):

@@ -35,7 +35,7 @@ from spark_lineage.plans.scope import (
     project,
 )
 
-# Of the functions of a window these pass values on; all others are aggregates.
+# These functions of a window pass values on; all others are aggregates.
 _OFFSETS = re.compile(r"(?:lag|lead|nth_value|row_number|rank|dense_rank|percent_rank|cume_dist|ntile)\(")
 # RewriteExceptAll and RewriteIntersectAll of Spark's optimizer mark the rows of each side.
 _COUNTED = re.compile(rf"\[(?:-1 AS {hidden('vcol')}|null AS {hidden('vcol1')})#\d+")
@@ -139,7 +139,7 @@ _RULES: tuple[tuple[Rule, str], ...] = (
         "Deduplicate StreamingDeduplicate StreamingDeduplicateWithinWatermark",
     ),
     (_distinct, "Distinct"),
-    # One of a logical plan has its condition as arguments; the other's is read of all operators.
+    # A filter of a logical plan has its condition as arguments; the condition of others is read of all operators.
     (lambda node, scope: scope.decide(node.fields.get("Arguments", ""), "FILTER"), "Filter"),
     (_join, "BroadcastHashJoin BroadcastNestedLoopJoin CartesianProduct Join ShuffledHashJoin SortMergeJoin"),
     (_join, "StreamingSymmetricHashJoin"),
@@ -164,10 +164,10 @@ RULES: dict[str, Rule] = {
 
 Leaf = Callable[[Node], Read]
 
-# Subqueries of earlier plans that are remembered; a stream has new ones in each batch.
+# So many subqueries of earlier plans are remembered; a stream has new ones in each batch.
 _FORMER_MAX = 1000
 _SUBQUERY = re.compile(rf"(?={SUBQUERY})(?P<field>{NAME})#(?P<id>\d+)")
-# What a join prunes partitions by.
+# A join prunes partitions by this function.
 _PRUNING = "dynamicpruningexpression("
 
 
@@ -188,9 +188,9 @@ _PASSING = _names("""
     OverwritePartitionsDynamic ReplaceData ReplaceTableAsSelect WriteDelta WriteToContinuousDataSource
     WriteToDataSourceV2
 """)
-# What rows are put into buckets by.
+# Rows are put into buckets by these functions.
 _BUCKETS = re.compile(r"\bpmod\((?:collation_aware_)?hash\(")
-# By which a write in partitions makes null of an empty text, in a projection of its own (``V1Writes``).
+# A write in partitions makes null of an empty text by this, in a projection of its own (``V1Writes``).
 _EMPTY_TO_NULL = re.compile(rf"\bempty2null\({NAME}#(\d+)")
 # They need no order of the rows that they are given.
 _WITHOUT_ORDER = _names("""
@@ -240,10 +240,10 @@ class _Tracer:
         named = {int(found["id"]): shown(found["field"]) for text in fields for found in _SUBQUERY.finditer(text)}
         known = {identity: former[identity] for identity in named.keys() & former.keys()}
         self.subqueries = Scope(dict.fromkeys(known, ""), known)
-        # Those inside others come last.
+        # Subqueries inside of others come last.
         for identity, subquery in reversed(plan.subqueries.items()):
             scope = self.scope(subquery)
-            # What decides on its rows decides on its value.
+            # The columns that decide on its rows decide on its value.
             former[identity] = _value(subquery, scope, named.get(identity)) | scope.decisions
             self.subqueries.define(identity, "", former[identity])
             self.subqueries.unread += scope.unread
@@ -263,7 +263,7 @@ class _Tracer:
         for child in node.planned:
             scope.add(self.scope(child))
             if kind_of(node.name) == "UnionLoop" and not self._anchor:
-                # What its step reads as UnionLoopRef begins with the rows of its anchor, the first child.
+                # The rows that its step reads as UnionLoopRef begin with those of its anchor, the first child.
                 self._anchor = [scope.sources[identity] for identity in scope.output]
         if not scope.below:
             read = Read(self._anchor, is_whole=True) if kind_of(node.name) == "UnionLoopRef" else self._leaf(node)

@@ -27,7 +27,7 @@ _MARKER = re.compile(r"\A[ :]*[+:]- == (?:Final|Initial|Current) Plan ==.*\n?")
 _OPERATOR = re.compile(r"(?:\* )?(?P<name>.*?)\s*\((?P<number>\d+|unknown)\)(?: \(columnarIn=.*\)|, .*)?", re.DOTALL)
 _BLOCK = re.compile(r"\((?P<number>\d+)\) (?P<name>.*)")
 _CODEGEN = re.compile(r"\s*\[codegen id : \d+\]\s*$")
-# What a source prints of its scan, in the order of names.
+# A source prints these of its scan, in the order of names.
 _OF_SOURCES = (
     "Batched", "DataFilters", "Format", "Location", "PartitionFilters", "PushedAggregates", "PushedAggregation",
     "PushedFilters", "PushedGroupBy", "PushedGroupByExpressions", "PushedJoins", "PushedLimit", "PushedOffset",
@@ -65,7 +65,7 @@ _MADE = re.compile(
 )
 _UNREAD_NAMES = "names of columns that look like several"
 _ALIASES = ("Keys", "Results")
-# What Generate and Expand give out; and what the only lists of a logical relation are.
+# These are the columns that Generate and Expand give out, and the only lists of a logical relation.
 _GENERATING = ("Generate", "Expand")
 _GENERATED = re.compile(r"(?:.*?, (?:true|false)(?:, \w+)?|\[\[.*\]\]), (?P<list>\[.*#\d+L?\])", re.DOTALL)
 _CACHE, _LOGICAL = "InMemoryRelation", "LogicalRelation"
@@ -74,7 +74,7 @@ _RELATION = re.compile(r"(?:(?<=, )|\A)\[.*#\d+L?(?:, \.\.\. \d+ more fields)?\]
 # Their lists are of expressions too.
 _WITH_ALIASES = ("Project", "Aggregate", "TakeOrderedAndProject", "Window", "ArrowWindowPython")
 _END = re.compile(r"#\d+L?(?=, |\]\Z)")
-# What stands for the end of a list (SparkStringUtils.truncatedString, by spark.sql.debug.maxToStringFields).
+# This stands for the end of a list (SparkStringUtils.truncatedString, by spark.sql.debug.maxToStringFields).
 _CUT = re.compile(r"(?:, |[\[(])\.\.\. \d+ more fields(?=[\])])")
 _WATERMARK = re.compile(r"(#\d+L?)-T\d+ms")
 _REUSED = re.compile(r"\[Reuses operator id: (\d+)\]")
@@ -206,7 +206,7 @@ def _parse_section(text: str, nodes: dict[int, Node]) -> Node | None:
         match = _OPERATOR.fullmatch(operator, indent)
         if match is None:
             return None
-        # What an empty relation replaces has no number.
+        # An operator that an empty relation replaces has no number.
         number = int(match["number"]) if match["number"] != "unknown" else min(0, *nodes) - 1
         node = nodes.setdefault(number, Node(number, match["name"]))
         while path and path[-1][0] >= indent:

@@ -31,7 +31,7 @@ def first_part(name: str) -> str:
     return (match[1] or match[2]).replace("``", "`")
 
 
-# Filters of v1.
+# These are for filters of v1.
 _CHILDREN = {"And": 2, "Or": 2, "Not": 1}
 _WITHOUT_VALUE, _CONSTANT = frozenset({"IsNull", "IsNotNull"}), frozenset({"AlwaysTrue", "AlwaysFalse"})
 _LIST_OF_VALUES = "In"
@@ -96,7 +96,7 @@ def _columns_of_children(text: str, count: int, known: Collection[str]) -> set[s
     return set(readings.pop())
 
 
-# Predicates of v2.
+# These are for predicates of v2.
 _TOKEN = re.compile(
     rf"\s*(?:(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w`.]))|(?P<text>'(?:[^']|'')*')"
     rf"|(?P<function>[A-Za-z_]\w*)\(|(?P<name>{_PART}(?:\.{_PART})*)|(?P<symbol><=>|<>|<=|>=|!=|\|\||[-+*/%=<>&|^~(),]))"
@@ -243,7 +243,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         position = match.end()
 
 
-# Filters of Iceberg.
+# These are for filters of Iceberg.
 _WITHOUT_LITERAL = re.compile(r" IS (?:NOT )?NULL")
 _COMPARED = re.compile(r" (?:<=|>=|!=|<|>|=|(?:NOT )?LIKE) ")
 _LIST = re.compile(r" (?:NOT )?IN \(")

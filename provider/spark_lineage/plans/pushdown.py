@@ -31,7 +31,7 @@ V2_DATABASE_SCAN = re.compile(
     re.DOTALL,
 )
 """A scan of a JDBC catalog, with the name of its table from Spark 4 on."""
-# Of a database, and of a file source of v2.
+# A database prints the first of these fields, a file source of v2 the second.
 _AGGREGATES, _GROUPS = ("PushedAggregates", "PushedAggregation"), ("PushedGroupByExpressions", "PushedGroupBy")
 _FILTERS, _ORDER, _JOINS = "PushedFilters", "PushedTopN", "PushedJoins"
 _ORDERED = re.compile(r"ORDER BY (?P<keys>\[.*\]) LIMIT \d+", re.DOTALL)
@@ -43,7 +43,7 @@ _PARTITION_FILTERS = "PartitionFilters"
 # `HiveTableRelation [`db`.`t`, …, Partition Cols: [day#1], Pruned Partitions: [(day=1)]], [(day#1 = 1)]`.
 _HIVE = re.compile(r"Partition Cols: \[(?P<columns>.*?#\d+L?)\].*?\]?\], \[(?P<filters>.*)\]", re.DOTALL)
 _HIVE_COLUMN = re.compile(r"(?P<name>.+?)(?P<id>#\d+)L?(?:, |\Z)", re.DOTALL)
-# One of the filters that all hold: `[isnotnull(day#1), (day#1 < 3)]`, `[day#1 IN (1,2)]`, `day >= '2026-01-01'`.
+# A match is one of the filters that hold: `[isnotnull(day#1), (day#1 < 3)]`, `[day#1 IN (1,2)]`, `day >= '2026-01-01'`.
 _COMPARED = re.compile(
     r"(?:\A\[|, )(?:\((?P<column>[^()#,]+)#\d+L? (?P<how>[<>]?=|[<>]) (?P<value>[^()#,]+)\)"
     r"|(?P<column_in>[^()#,]+)#\d+L? IN \((?P<values>[^()#]+)\))(?=, |\]\s*\Z)"
@@ -53,7 +53,7 @@ _ICEBERG_COMPARED = re.compile(
     r"|(?P<column_in>\w+) IN \((?P<values>[^()]+)\))(?=, |\Z)"
 )
 _NUMBER, _QUOTED = re.compile(r"-?\d+(?:\.\d+)?"), re.compile(r"'([^']*)'")
-# What Iceberg adds to the columns of each table.
+# Iceberg adds these to the columns of each table.
 _ICEBERG_OWN = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 
 

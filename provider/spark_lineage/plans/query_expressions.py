@@ -29,7 +29,7 @@ _UNITS = listed("""
     YEARS YY YYYY DAY_HOUR DAY_MICROSECOND DAY_MINUTE DAY_SECOND HOUR_MICROSECOND HOUR_MINUTE HOUR_SECOND
     MINUTE_MICROSECOND MINUTE_SECOND SECOND_MICROSECOND YEAR_MONTH
     """)
-# Of the functions of a window these pass values of other rows on.
+# These functions of a window pass on values of other rows.
 _OFFSETS = (exp.Lag, exp.Lead, exp.NthValue)
 
 
@@ -165,7 +165,7 @@ def _branches(node: exp.Expr) -> tuple[list[exp.Expr], list[exp.Expr]]:
             return values, [*_present(node, "this"), *(branch.this for branch in ifs)]
         case exp.DecodeCase():
             subject, *pairs = node.expressions
-            # What comes alone behind the pairs is for all other values.
+            # An argument alone behind the pairs is for all other values.
             rest = pairs[-1:] if len(pairs) % 2 else []
             return [*pairs[1::2], *rest], [subject, *pairs[: len(pairs) - len(rest) : 2]]
         case exp.Coalesce():

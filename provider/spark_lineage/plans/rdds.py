@@ -45,7 +45,7 @@ _INFERRING = re.compile(
     r"|Spark Connect - (?!.*\bml_command\b)",
     re.DOTALL,
 )
-# How many RDDs are remembered; of those that are forgotten, a checkpoint has an unknown source.
+# So many RDDs are remembered; the checkpoint of a forgotten RDD has an unknown source.
 _REMEMBERED = 20_000
 ROWS_UNREAD = ": its rows"
 

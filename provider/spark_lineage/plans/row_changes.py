@@ -39,7 +39,7 @@ _ACTIONS = "actions: ["
 _SET = re.compile(r"`((?:[^`]|``)+)` = ")
 _SCHEMA, _EVOLVING = ", StructType(", ", true"
 _FILTER = Transformation("INDIRECT", "FILTER")
-# Where the target of an UPDATE ends, Delta[version=1, file:/data/t], behind which a metastore's table has its name.
+# The target of an UPDATE ends here, Delta[version=1, file:/data/t], behind which a metastore's table has its name.
 _TARGET = re.compile(rf"\], (?:{IDENTIFIER.pattern}, (?:[\w.$]+, )?)?\[")
 
 HUDI_RELATION = re.compile(r"Relation (?P<table>[^\s\[]+)\[(?P<columns>[^\]]*)\]")

@@ -8,9 +8,9 @@ from typing import Any
 from spark_lineage.launch.line import LineError
 from spark_lineage.plans import event_log_lines as events
 
-# What Spark calls an execution or a job of a pipeline's flow, and the operation that runs the flows.
+# Spark calls an execution or a job of a pipeline's flow so, and the operation that runs the flows.
 _PIPELINE, _RUN = "pipeline_command", re.compile(r"pipeline_command \{\s+start_run\b")
-# Of the session of Spark's own (``SparkSession.sessionUUID``), of which a session of Connect has one.
+# A session of Connect has one session of Spark's own, of this tag (``SparkSession.sessionUUID``).
 _OWN_TAG = re.compile(r"spark-session-[0-9a-f-]{36}")
 # Large, and told apart by their text alone before they are decoded.
 _STARTS = re.compile(rb'\{"Event":"(?:SparkListenerJobStart|[\w.]*SparkListenerSQLExecutionStart)"')

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, PartitionChange, Repair, SchemaField
-from spark_lineage.plans.accounting_rules import COMMANDS
+from spark_lineage.plans.accounting_rules import COMMANDS, UNREPORTED
 from spark_lineage.plans.commands import CLONE, HIVE_TABLE, described
 from spark_lineage.plans.lists import arguments, columns_in
 from spark_lineage.plans.plan import Plan
@@ -59,7 +59,7 @@ _PERSISTED = "PersistedView"
 _UNSET_OF_DATABASE = "UnsetNamespacePropertiesCommand"
 # Nothing is tried twice: a description may be any text.
 _BLANK = r"\s|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
-# What a CREATE TABLE is made of as SQL.
+# The SQL of a CREATE TABLE is made of these.
 _TEXT = r"""(?P<quote>['"])(?:(?!(?P=quote))[^\\]|\\.?)*+(?:(?P=quote)|\Z)"""
 _TOKEN = re.compile(rf"{_BLANK}|(?P<text>{_TEXT})|(?P<name>\w+|`[^`]+`)|(?P<sign>.)", re.DOTALL)
 _CREATES = re.compile(
@@ -73,15 +73,14 @@ _REPORTED_BY_LISTENER = frozenset({
     *("AppendDataExecV1", "CreateDeltaTableCommand", "InsertIntoDataSourceCommand", "InsertIntoDataSourceDirCommand"),
     *("InsertIntoHiveDirCommand", "LoadDataCommand", "OverwriteByExpressionExecV1", "RestoreTableCommand"),
 })  # fmt: skip
-# Commands that move no row, but make views that nothing names; and the call of a procedure, which the accounts name.
-_UNNAMED = frozenset({"CreateMetricViewCommand", "CreateV2MetricView"})
+# The accounts name the procedure that is called.
 _CALL = "Call"
 
 
 def is_read(command: str) -> bool:
     """Whether it is known what a command does, by its class name: what the plan says is read, or need not be."""
     name = command.removesuffix("$").removesuffix("Exec")
-    known = (_READERS, COMMANDS.keys() - _UNNAMED, _REPORTED_BY_LISTENER)
+    known = (_READERS, COMMANDS.keys() - UNREPORTED.keys(), _REPORTED_BY_LISTENER)
     return name == _CALL or any(name in each for each in known)
 
 
@@ -337,7 +336,7 @@ def _alter_v2(parts: list[str]) -> CatalogStatement:
         elif change["dropped"]:
             columns.append(ColumnChange(SchemaField(change["dropped"]), None))
         elif change["old"]:
-            # Of the new name of a struct's field the last part is printed.
+            # Spark prints the last part of the new name of a struct's field.
             new = "".join((*change["old"].rpartition(".")[:2], change["new"]))
             columns.append(ColumnChange(SchemaField(change["old"]), SchemaField(new)))
         elif name := change["altered"]:

@@ -22,7 +22,7 @@ from spark_lineage.plans.plan import Node, Plan
 from spark_lineage.plans.pushdown import V2_DATABASE_SCAN, joined_tables, named_columns, partition_of, read_pushed
 from spark_lineage.plans.scope import NOTHING, Read, Sources, given_out_by
 
-# As catalyst prints a TableIdentifier.
+# Catalyst prints a TableIdentifier so.
 IDENTIFIER = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
 SESSION_CATALOG = "spark_catalog"
 _DEFAULT_DATABASE = "default"
@@ -62,7 +62,7 @@ _LOCATION = re.compile(
     re.DOTALL,
 )
 _PATH = re.compile(r"/|[A-Za-z][\w+.-]*:/")
-# What a command's logical plan reads, by the name of a table; without one its place is not known.
+# A command's logical plan reads these by the name of a table; the place of a relation without a name is not known.
 _LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
 # The change feed of a Delta table names the table's log, and no location of its own.
 _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\S+?)/_delta_log\b", re.DOTALL)
@@ -92,7 +92,7 @@ def path_name(location: str) -> DatasetName:
     parts = urlsplit(location)
     if not parts.scheme or parts.scheme == "file":
         return DatasetName("file", f"/{location.removeprefix('file:').strip('/')}")
-    # What a path holds after ? and # belongs to it.
+    # Characters after ? and # belong to a path.
     path = location[len(parts.scheme) + 1 :].removeprefix(f"//{parts.netloc}").rstrip("/")
     if parts.scheme in _OBJECT_STORES:
         return DatasetName(f"{_OBJECT_STORES[parts.scheme]}://{parts.netloc}", path.lstrip("/") or "/")
@@ -330,7 +330,7 @@ def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C90
     schema = tuple(SchemaField(column) for column in columns)
     name = unnamed(jdbc["table"] if jdbc else "", columns)
     if jdbc and is_query(jdbc["table"]):
-        # What it is filtered by may not be given out.
+        # A scan may not give out the columns that it is filtered by.
         columns += [column for column in named_columns(node, columns) if column not in columns]
         name = query_dataset(statement_of(jdbc["table"], node.fields.get("External engine query", "")), columns)
     return (Observed(name, schema=schema),)
@@ -395,7 +395,7 @@ def read_leaf(node: Node, tables: Tables) -> Read:
         return Read([], is_whole=bool(_LOCAL.match(node.name)), unread=unread)
     schema, location = node.fields.get("ReadSchema", ""), node.fields.get("Location", "")
     columns = [
-        # Where a row came from is no column of its file.
+        # The place that a row came from is no column of its file.
         NOTHING
         if _METADATA.fullmatch(attribute.name) and f"{attribute.name}:" not in schema
         else frozenset((dataset, attribute.name, IDENTITY) for dataset in datasets)
