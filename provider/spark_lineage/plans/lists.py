@@ -178,19 +178,14 @@ def columns_in(text: str) -> Iterator[SchemaField]:
             yield SchemaField(match["name"], kind, fields=tuple(columns_in(inside)))
 
 
-def _length_to_closing(text: str) -> int:
-    """Return how much of a text is before the bracket that closes one that was opened before it."""
+def to_closing(text: str) -> str:
+    """Return what is before the bracket that closes one that was opened before this text."""
     depth = 1
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")
         if not depth:
-            return position
-    return len(text)
-
-
-def to_closing(text: str) -> str:
-    """Return what is before the bracket that closes one that was opened before this text."""
-    return text[: _length_to_closing(text)]
+            return text[:position]
+    return text
 
 
 def _inner(text: str) -> str | None:

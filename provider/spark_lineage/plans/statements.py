@@ -260,6 +260,7 @@ def _reader(
     new_name: int | None = None,
     columns: int | None = None,
     properties: int | None = None,
+    unset: int | None = None,
 ) -> _Reader:
     """Return what reads a command by the places of its arguments; ``view``: whether a table is a view after all."""
 
@@ -275,6 +276,7 @@ def _reader(
             columns=() if columns is None else _fields(parts[columns]),
             # The last may be missing.
             properties=() if properties is None else _properties("".join(parts[properties : properties + 1])),
+            unset_properties=() if unset is None else tuple(parts[unset].strip("[]").split(", ")),
             is_conditional=is_true(parts, conditional),
             is_cascading=is_true(parts, cascading),
         )
@@ -385,21 +387,6 @@ def _set_location(parts: list[str]) -> CatalogStatement:
     return CatalogStatement("ALTER", "TABLE", _table(parts), properties=properties, partitions=changes)
 
 
-def _unset_properties(parts: list[str]) -> CatalogStatement:
-    """``name, [a, b], IF EXISTS, is a view``."""
-    keys = tuple(parts[1].strip("[]").split(", "))
-    object_type: ObjectType = "VIEW" if parts[3] == _TRUE else "TABLE"
-    is_conditional = parts[2] == _TRUE
-    return CatalogStatement("ALTER", object_type, _table(parts), unset_properties=keys, is_conditional=is_conditional)
-
-
-def _unset_of_database(parts: list[str]) -> CatalogStatement:
-    """``catalog, [database], [a, b]``."""
-    return CatalogStatement(
-        "ALTER", "DATABASE", _database(parts), unset_properties=tuple(parts[2].strip("[]").split(", "))
-    )
-
-
 def _repair(parts: list[str]) -> CatalogStatement:
     """``name, ADD, DROP, …``: which partitions the command looks for, both for SYNC."""
     is_adding, is_dropping = (part == _TRUE for part in parts[1:3])
@@ -414,11 +401,12 @@ _CREATE_V2 = _reader("CREATE", "TABLE", _identifier, conditional=-1)
 _REPLACE = _reader("OVERWRITE", "TABLE", _identifier, conditional=-2)
 _ADD_COLUMNS = _reader("ALTER", "TABLE", _table, columns=1)
 _SET_PROPERTIES = _reader("ALTER", "TABLE", _table, properties=1, view=2)
+_UNSET_PROPERTIES = _reader("ALTER", "TABLE", _table, unset=1, conditional=2, view=3)
 _RENAME = _reader("RENAME", "TABLE", _table, new_name=1, view=2)
 _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_reader("CREATE", "DATABASE", _database, conditional=2, properties=3), "CreateNamespace"),
     (_reader("ALTER", "DATABASE", _database, properties=2), "AlterNamespaceSetProperties"),
-    (_unset_of_database, _UNSET_OF_DATABASE),
+    (_reader("ALTER", "DATABASE", _database, unset=2), _UNSET_OF_DATABASE),
     (_reader("DROP", "DATABASE", _database, conditional=2, cascading=3), "DropNamespace"),
     (_CREATE, "CreateDataSourceTableCommand CreateTableCommand CreateTableLikeCommand"),
     (_CREATE, "CreateHoodieTableCommand CreateHoodieTableLikeCommand"),
@@ -442,7 +430,7 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_rename_partition, "AlterTableRenamePartitionCommand"),
     (_repair, "RepairTableCommand"),
     (_set_location, "AlterTableSetLocationCommand"),
-    (_unset_properties, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
+    (_UNSET_PROPERTIES, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
     (_SET_PROPERTIES, "AlterTableSetPropertiesCommand AlterHoodieTableSetPropertiesCommand"),
     (_alter_v2, "AlterTable AddPartitionField DropPartitionField ReplacePartitionField SetIdentifierFields"),
     (_alter_v2, "DropIdentifierFields SetWriteDistributionAndOrdering"),

@@ -27,11 +27,7 @@ IDENTIFIER = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
 SESSION_CATALOG = "spark_catalog"
 _DEFAULT_DATABASE = "default"
 _WAREHOUSE = "spark.sql.warehouse.dir"
-_CATALOG_WAREHOUSE = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.warehouse")
-# Iceberg's catalog of paths; each other one alone knows where a table is.
-_CATALOG_TYPE = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.type")
-_CATALOG_URL = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.url")
-_CATALOG_CLASS = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)")
+_CATALOG = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)(?:\.(?P<option>warehouse|type|url))?")
 _METASTORE = re.compile(r"spark\.(?:hadoop|sql\.hive)\.(?:hive\.)?metastore\.uris")
 # Buckets: what follows them is a key, not a path (the listener's ObjectStorageDatasetExtractor).
 _OBJECT_STORES = {
@@ -141,16 +137,18 @@ class Tables:
         default = f"file:{working_directory}/spark-warehouse" if working_directory else ""
         self._warehouses[SESSION_CATALOG] = properties.get(_WAREHOUSE, default)
         for key, value in properties.items():
-            if match := _CATALOG_WAREHOUSE.fullmatch(key):
+            match = _CATALOG.fullmatch(key)
+            if match is None:
+                self._metastore = value.partition(",")[0] if _METASTORE.fullmatch(key) else self._metastore
+            elif match["option"] == "warehouse":
                 self._warehouses[match["catalog"]] = value
-            elif match := _CATALOG_TYPE.fullmatch(key):
-                self._hadoop_catalogs |= {match["catalog"]} if value == "hadoop" else set()
-            elif match := _CATALOG_URL.fullmatch(key):
+            elif match["option"] == "url":
                 self._urls[match["catalog"]] = value
-            elif match := _CATALOG_CLASS.fullmatch(key):
+            elif match["option"] is None:
                 self._catalogs.setdefault(value, []).append(match["catalog"])
-            elif _METASTORE.fullmatch(key):
-                self._metastore = value.partition(",")[0]
+            elif value == "hadoop":
+                # Iceberg's catalog of paths; each other one alone knows where a table is.
+                self._hadoop_catalogs.add(match["catalog"])
 
     def learn(self, statement: CatalogStatement) -> None:
         """Note where a database of Spark's own catalog is, by the command that makes it, and where a table is now."""
