@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
 from operator import attrgetter
@@ -29,7 +28,7 @@ from spark_lineage.merge.lineage import (
     TaskState,
     Transformation,
 )
-from spark_lineage.merge.observed import NO_TRANSFORMATION
+from spark_lineage.merge.observed import NO_TRANSFORMATION, Observed
 from spark_lineage.merge.outcome import run_outcome
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.timeline import Timeline
@@ -143,9 +142,6 @@ def _inputs(
     bare = {entity.input_name for entity in entities if entity.read and entity.read.is_bare}
     declared = {name for entity in entities if entity.is_read_declared for name in entity.names}
     inputs = []
-    found: dict[DatasetName, Entity] = {}
-    versions: dict[DatasetName, tuple[str, ...]] = defaultdict(tuple)
-    called: dict[DatasetName, set[DatasetName]] = defaultdict(set)
     for entity in entities:
         # The task made none of one at least of several versions that others have.
         read, glimpsed = entity.read or (entity.own_read if entity.has_others_versions else None), entity.glimpsed
@@ -156,32 +152,33 @@ def _inputs(
                 # Backends show no columns but those of the schema (M7).
                 missing = referred.get(entity, set()) - {field.name for field in read.schema}
                 schema = read.schema + tuple(map(SchemaField, sorted(missing)))
-                inputs.append(structs.replace(read, dataset=name, schema=schema))
-                # Those that the task made itself come last.
-                own = sorted(entity.own_read.versions if entity.own_read is not None else (), key=lambda v: (len(v), v))
-                versions[name] = tuple(filter(is_named, dict.fromkeys((*entity.read_versions, *own))))
-                called[name] |= entity.names
-                found[name] = entity
+                inputs.append(_input(structs.replace(read, dataset=name, schema=schema), entity, foreign))
         elif glimpsed is not None:
             around = set(directories_above(glimpsed.dataset))
             if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):
                 # An RDD named only the directory; the schema reading names the file that was meant, not what it holds.
-                inputs.append(structs.replace(glimpsed, schema=(), statistics=None))
-    return tuple(
-        DatasetLineage(
-            dataset=read.dataset,
-            schema=read.schema,
-            symlinks=tuple(sorted(read.symlinks)),
-            storage=read.storage,
-            catalog=read.catalog,
-            versions=versions[read.dataset],
-            statistics=_known(read.statistics),
-            foreign=foreign.of("inputs", called[read.dataset] | {read.dataset}),
-            foreign_of_use=foreign.of("inputFacets", called[read.dataset] | {read.dataset}),
-            partition_keys=found[read.dataset].partition_keys if read.dataset in found else (),
-            subscription=found[read.dataset].subscription if read.dataset in found else None,
-        )
-        for read in sorted(inputs, key=_by_name)
+                inputs.append(_input(structs.replace(glimpsed, schema=(), statistics=None), Entity(), foreign))
+    return tuple(sorted(inputs, key=_by_name))
+
+
+def _input(read: Observed, entity: Entity, foreign: ForeignFacets) -> DatasetLineage:
+    own = entity.own_read.versions if entity.own_read is not None else ()
+    names = entity.names | {read.dataset}
+    return DatasetLineage(
+        dataset=read.dataset,
+        schema=read.schema,
+        symlinks=tuple(sorted(read.symlinks)),
+        storage=read.storage,
+        catalog=read.catalog,
+        # The versions that the task made itself come last.
+        versions=tuple(
+            filter(is_named, dict.fromkeys((*entity.read_versions, *sorted(own, key=lambda v: (len(v), v)))))
+        ),
+        statistics=_known(read.statistics),
+        foreign=foreign.of("inputs", names),
+        foreign_of_use=foreign.of("inputFacets", names),
+        partition_keys=entity.partition_keys,
+        subscription=entity.subscription,
     )
 
 

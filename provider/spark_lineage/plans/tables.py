@@ -285,44 +285,45 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
     return _described(node, tables)
 
 
-def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:  # noqa: C901, PLR0911 - a case for each kind of leaf
+def _described(node: Node, tables: Tables) -> tuple[Observed, ...]:
     text = f"{node.name} {node.fields.get('Arguments', '')}"
     if place := _CHANGE_FEED.search(text) or _LOADED.match(text):
         return (tables.at(place["location"]),)
     paths, _ = _paths(node.fields.get("Location", ""))
-    v2_scan = _V2_SCAN.fullmatch(node.name)
-    if (file_scan := _FILE_SCAN.fullmatch(node.name)) and paths:
-        table = file_scan["table"] or ""
-        if table and "PartitionFilters" in node.fields:
-            return _partitions(node, paths, table, tables)
-        placed = ((tables.at(path, table), _PARTITIONS.search(path)) for path in paths)
-        return by_name(one if is_named else in_partition(one, partition_of(node)) for one, is_named in placed)
-    if paths and v2_scan:
+    if paths and (file_scan := _FILE_SCAN.fullmatch(node.name)):
+        return _files(node, paths, file_scan["table"] or "", tables)
+    if paths and _V2_SCAN.fullmatch(node.name):
         return by_name(tables.at(path) for path in paths)
-    hive, jdbc = _HIVE_SCAN.match(node.name), _JDBC_SCAN.match(node.name)
-    if node.name in _LOGICAL and (relation := _JDBC_RELATION.match(node.fields.get("Arguments", ""))):
+    is_logical, hive = node.name in _LOGICAL, _HIVE_SCAN.match(node.name)
+    if is_logical and (relation := _JDBC_RELATION.match(node.fields.get("Arguments", ""))):
         # A table of Spark's catalog may stand for one of a database.
         return (Observed(unnamed(relation["table"])),)
-    is_logical = node.name in _LOGICAL
     if is_logical:
         table = next(filter(IDENTIFIER.fullmatch, node.arguments), "")
     else:
         table = hive["table"] if hive else _v2_table(node)
     if table:
         # A table of files may be external.
-        found = tables.named(table, is_own=not (hive or is_logical))
-        snapshot = _SNAPSHOT.search(node.description)
-        if found is None:
-            return ()
-        if snapshot:
-            found = structs.replace(found, versions=frozenset((snapshot["id"],)))
-        of_branch = _BRANCH.search(node.description)
-        partition = joined(branch(of_branch["name"]) if of_branch else "", partition_of(node))
-        partitioned = _PARTITION_COLUMNS.search(node.fields.get("Arguments", ""))
-        keys = tuple(each.name for each in attributes(partitioned["columns"])) if partitioned else ()
-        return (in_partition(structs.replace(found, partition_keys=keys), partition),)
-    if not (is_logical or jdbc):
+        return _table(node, tables.named(table, is_own=not (hive or is_logical)))
+    return _relation(node) if is_logical or _JDBC_SCAN.match(node.name) else ()
+
+
+def _table(node: Node, found: Observed | None) -> tuple[Observed, ...]:
+    """Return a table as a scan reads it: the snapshot, the branch, and the rows of one partition."""
+    if found is None:
         return ()
+    if snapshot := _SNAPSHOT.search(node.description):
+        found = structs.replace(found, versions=frozenset((snapshot["id"],)))
+    of_branch = _BRANCH.search(node.description)
+    partition = joined(branch(of_branch["name"]) if of_branch else "", partition_of(node))
+    partitioned = _PARTITION_COLUMNS.search(node.fields.get("Arguments", ""))
+    keys = tuple(each.name for each in attributes(partitioned["columns"])) if partitioned else ()
+    return (in_partition(structs.replace(found, partition_keys=keys), partition),)
+
+
+def _relation(node: Node) -> tuple[Observed, ...]:
+    """Return a relation that the plan does not name: by the table or the query of a database, or by its columns."""
+    jdbc = _JDBC_SCAN.match(node.name)
     # A relation numbers its columns in their order; a scan gives them out in another.
     columns = [attribute.name for attribute in sorted(given_out_by(node), key=lambda each: each.id)]
     schema = tuple(SchemaField(column) for column in columns)
@@ -346,8 +347,11 @@ def _v2_table(node: Node) -> str:
     return v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
 
 
-def _partitions(node: Node, paths: Sequence[str], table: str, tables: Tables) -> tuple[Observed, ...]:
-    """Return the partitions of a table that a scan reads, which names their directories, or its filters them."""
+def _files(node: Node, paths: Sequence[str], table: str, tables: Tables) -> tuple[Observed, ...]:
+    """Return the files that a scan reads, of a table the partitions: by their directories, or by its filters."""
+    if not table or "PartitionFilters" not in node.fields:
+        placed = ((tables.at(path, table), _PARTITIONS.search(path)) for path in paths)
+        return by_name(one if is_named else in_partition(one, partition_of(node)) for one, is_named in placed)
     _, is_all = _paths(node.fields["Location"])
     cut = [_PARTITIONS.search(path) for path in paths]
     below = [match[0].strip("/") if match and is_all else "" for match in cut]
