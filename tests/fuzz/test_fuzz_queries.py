@@ -63,7 +63,7 @@ def test_any_text_in_place_of_a_query_raises_nothing(text, dialect):
 
 
 def check(table, columns, dialect):
-    reading = read_in_dialect(statement_of(table), dialect, columns)
+    reading = read_in_dialect(statement_of(table), dialect, columns).reading
     text = unquoted(table)
     for each in reading.tables:
         assert all(unquoted(part) in text for part in each.written.split("."))

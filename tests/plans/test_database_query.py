@@ -39,7 +39,7 @@ def queries():
 
 def read(scheme, sql, columns):
     (dialect,) = (each for each in DIALECTS if scheme in each.schemes)
-    return read_in_dialect(statement_of(f"({sql}) SPARK_GEN_SUBQ_0"), dialect, columns)
+    return read_in_dialect(statement_of(f"({sql}) SPARK_GEN_SUBQ_0"), dialect, columns).reading
 
 
 def facts(reading):
@@ -199,7 +199,7 @@ def test_sql_that_spark_has_redacted_is_counted():
 
 def test_warnings_of_sqlglot_quote_no_sql_in_the_log(caplog):
     (dialect, *_) = DIALECTS
-    assert read_in_dialect("DROP zq7_planted SELECT a FROM t", dialect, ["a"]).unread
+    assert read_in_dialect("DROP zq7_planted SELECT a FROM t", dialect, ["a"]).reading.unread
     assert "zq7" not in caplog.text
 
 

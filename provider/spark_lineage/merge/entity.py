@@ -119,7 +119,11 @@ RESTORE = "RestoreTableCommand"
 # These states leave the content alone.
 _METADATA = frozenset({"ALTER", "RENAME"})
 _NOTHING = Observed(DatasetName("", ""))
-# How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
+# Two entities that are one dataset become one: these are united, then those of either, then those of the later one.
+_UNITED = (
+    *("names", "symlinks", "read_parts", "read_versions", "filled_parts", "replaced_parts", "_former_names"),
+    *("former_versions", "written_versions", "_unknown_versions", "_states", "_present"),
+)
 _OF_EITHER = (
     *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
     *("is_filled", "is_replaced", "is_own", "is_renamed", "has_rows"),
@@ -524,9 +528,10 @@ class Entity:
     def absorb(self, other: Entity) -> None:
         """Take over another entity that turned out to be the same dataset."""
         other.absorbed_by = self
-        self.names |= other.names
-        self.symlinks |= other.symlinks
-        self.read, self.glimpsed = _joined(self.read, other.read), _joined(self.glimpsed, other.glimpsed)
+        for name in _UNITED:
+            setattr(self, name, getattr(self, name) | getattr(other, name))
+        for name in ("read", "glimpsed", "own_read"):
+            setattr(self, name, _joined(getattr(self, name), getattr(other, name)))
         self.read_name = min(filter(None, (self.read_name, other.read_name)), default=None)
         later, earlier = (other, self) if other.last_written > self.last_written else (self, other)
         if later.content.statistics is not None:
@@ -538,19 +543,8 @@ class Entity:
         self._sum_up()
         self.described = _filled(later.described, earlier.described)
         self.previous_name = self.previous_name or other.previous_name
-        self.read_parts |= other.read_parts
-        self.read_versions |= other.read_versions
-        self.written_versions |= other.written_versions
         self.write_count += other.write_count
-        self.own_read = _joined(self.own_read, other.own_read)
-        self._unknown_versions |= other._unknown_versions
-        self._states |= other._states
-        self._present |= other._present
         self._is_measured &= other._is_measured
-        self.former_versions |= other.former_versions
-        self.filled_parts |= other.filled_parts
-        self.replaced_parts |= other.replaced_parts
-        self._former_names |= other._former_names
         queries = self._streamed.keys() | other._streamed.keys()
         self._streamed = {each: combine(self._streamed.get(each), other._streamed.get(each), add) for each in queries}
         self.is_only_created = self.is_only_created and other.is_only_created

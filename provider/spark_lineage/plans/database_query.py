@@ -55,7 +55,7 @@ def queries_among(inputs: Iterable[Observed]) -> tuple[DatabaseQuery, ...]:
     return tuple(read_database_query(*query) for read in inputs if (query := query_of(read.dataset)))
 
 
-class _Read(NamedTuple):
+class DialectReading(NamedTuple):
     """A reading, and whether just its columns are in the result, and whether it holds in dialects like this one too."""
 
     reading: QueryReading
@@ -70,7 +70,7 @@ def read_database_query(sql: str, columns: tuple[str, ...]) -> DatabaseQuery:
     :param columns: the names of the columns that Spark reads of its result, in the order of the result; it may read
         less than all
     """
-    found = [_read_in(dialect, sql, columns) for dialect in DIALECTS]
+    found = [read_in_dialect(sql, dialect, columns) for dialect in DIALECTS]
     readings = [each.reading for each in found]
     # The names of the result's columns show how the database folds names.
     likely = [each for each in found if each.is_exact and not each.reading.unread] or found
@@ -85,18 +85,14 @@ def read_database_query(sql: str, columns: tuple[str, ...]) -> DatabaseQuery:
     return DatabaseQuery(query_dataset(sql, columns), (*readings, other))
 
 
-def read_in_dialect(sql: str, dialect: Dialect, columns: Sequence[str]) -> QueryReading:
+def read_in_dialect(sql: str, dialect: Dialect, columns: Sequence[str]) -> DialectReading:
     """Return what a statement reads in one dialect; what no parser reads is unread, and raises nothing."""
-    return _read_in(dialect, sql, columns).reading
-
-
-def _read_in(dialect: Dialect, sql: str, columns: Sequence[str]) -> _Read:
     if find_spec("sqlglot") is None:
-        return _Read(QueryReading(dialect.schemes, unread=(NOT_INSTALLED,)))
+        return DialectReading(QueryReading(dialect.schemes, unread=(NOT_INSTALLED,)))
     if len(sql) > _MAX_LENGTH:
-        return _Read(QueryReading(dialect.schemes, unread=(TOO_LONG,)))
+        return DialectReading(QueryReading(dialect.schemes, unread=(TOO_LONG,)))
     if REDACTED in sql:
-        return _Read(QueryReading(dialect.schemes, unread=(UNPARSED,)))
+        return DialectReading(QueryReading(dialect.schemes, unread=(UNPARSED,)))
     usual = _read(sql, dialect, columns)
     if usual.is_exact:
         return usual
@@ -105,14 +101,14 @@ def _read_in(dialect: Dialect, sql: str, columns: Sequence[str]) -> _Read:
     return next((other for other in others if other.is_exact), usual)
 
 
-def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> _Read:
+def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> DialectReading:
     from spark_lineage.plans.query_statement import read_statement
 
     try:
         statement = read_statement(sql, dialect)
     except Exception:
         # sqlglot raises errors of its own, and of Python where a statement is nested too deeply.
-        return _Read(QueryReading(dialect.schemes, unread=(UNPARSED,)))
+        return DialectReading(QueryReading(dialect.schemes, unread=(UNPARSED,)))
     edges: set[Edge] = {(None, *source) for source in statement.relation.deciding}
     unread = list(statement.unread)
     found, is_exact = _result(statement, columns)
@@ -128,7 +124,7 @@ def _read(sql: str, dialect: Dialect, columns: Sequence[str]) -> _Read:
     tables = tuple(sorted(QueryTable(table.name, folded) for table, folded in statement.tables.items()))
     given = frozenset(edges - strange), tuple(dict.fromkeys(unread)), statement.functions
     reading = QueryReading(dialect.schemes, tables, *given)
-    return _Read(reading, is_exact, not statement.reuses_alias)
+    return DialectReading(reading, is_exact, not statement.reuses_alias)
 
 
 def _result(statement: Statement, columns: Sequence[str]) -> tuple[dict[str, Sources | None], bool]:
