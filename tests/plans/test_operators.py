@@ -21,7 +21,7 @@ from spark_lineage.plans.accounting_rules import COMMANDS
 
 TESTS = Path(__file__).parents[1]
 ROW = re.compile(r"\| `(?P<name>\w+)`(?: as `(?P<in_plans>[^`]+)`)? \| (?P<where>.*?) \| (?P<how>.*?) \|")
-CHANGING = COMMANDS["DropView"]
+REPORTED = {COMMANDS["AlterTableSetLocationDeltaCommand"], COMMANDS["SaveAsV1TableCommand"]}
 # Leaves that are no dataset, and the nodes that stand for any command.
 OTHERS = {
     **dict.fromkeys(("EmptyRelation", "OneRowRelation", "Range"), "rows of its own"),
@@ -102,7 +102,7 @@ def command_is_read(name):
     if name in plan_statements._READERS:
         return "catalog change"
     if plan_statements.is_read(name):
-        is_reported = COMMANDS.get(name) == CHANGING or name in plan_statements._REPORTED_BY_LISTENER
+        is_reported = COMMANDS.get(name) in REPORTED or name in plan_statements._REPORTED_BY_LISTENER
         return "from the listener alone" if is_reported else "moves no data"
     return "passes its rows on" if has_rule(name) else "not read: counted"
 

@@ -418,7 +418,7 @@ _BY_READER: tuple[tuple[_Reader, str], ...] = (
     (_reader("TRUNCATE", "TABLE", _table), "TruncateTableCommand TruncateTable TruncateHoodieTableCommand"),
     (_reader("TRUNCATE", "TABLE", _identifier), "TruncateDeltaTableCommand"),
     (_create_view, "CreateViewCommand"),
-    (_reader("ALTER", "VIEW", _table), "AlterViewAsCommand"),
+    (_reader("ALTER", "VIEW", _table), "AlterViewAsCommand AlterViewSchemaBindingCommand"),
     (_reader("DROP", "TABLE", _table, conditional=1, view=2), "DropTableCommand DropHoodieTableCommand"),
     (_reader("DROP", "TABLE", _identifier, conditional=2), "DropTable"),
     (_RENAME, "AlterTableRenameCommand AlterHoodieTableRenameCommand"),
