@@ -288,8 +288,8 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
         return PlanContent(inputs=by_name(read for part in parts for read in part.inputs), parts=parts, unread=unread)
     try:
         statement = read_statement(plan, tables)
-    except UnreadableError as unread:
-        return PlanContent(replace(command, target=None), unread=(str(unread),))
+    except UnreadableError as error:
+        return PlanContent(replace(command, target=None), unread=(str(error),))
     if statement is not None:
         tables.learn(statement)
     data = _kafka_data(plan)
