@@ -181,7 +181,6 @@ def test_change_of_which_the_plan_has_the_class_alone_names_no_columns(change, i
     ("name", "arguments"),
     [
         ("Project", "[id#1]"),
-        ("AlterTableRenameCommand", "`db`.`t`"),
         ("CreateViewCommand", "`v`, select 1, false, true, LocalTempView, UNSUPPORTED, true"),
         ("CreateViewCommand", "`v`, select 1, false, true, GlobalTempView, UNSUPPORTED, true"),
         ("AlterViewAsCommand", "`tv`, SELECT 2 AS z, true"),
@@ -492,6 +491,7 @@ def test_view_over_a_query_with_odd_brackets_is_read(query) -> None:
         ("CreateViewCommand", "`s`.`d`.`v`, one (of two, [k=v], SELECT 1, false, false, PersistedView, true"),
         ("DropTable", f"{ICEBERG}@1f, db.odd(t, false, false"),
         ("AlterTableUnsetPropertiesCommand", "`s`.`d`.`t`, [a]"),
+        ("AlterTableRenameCommand", "`db`.`t`"),
     ],
 )
 def test_command_in_an_unknown_form_is_counted(name, arguments) -> None:
