@@ -152,7 +152,7 @@ def test_write_to_an_unknown_sink_is_left() -> None:
 
 
 def test_rules_are_disjoint() -> None:
-    assert not WRITES & (COMMANDS.keys() | LEAVES.keys())
+    assert not WRITES.keys() & (COMMANDS.keys() | LEAVES.keys())
     assert all({**COMMANDS, **LEAVES}.values())
 
 

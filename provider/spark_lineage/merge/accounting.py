@@ -67,7 +67,11 @@ def _is_covered(part: PlanPart, read: Sequence[Observed]) -> bool:
     fitting = [[one for one in read if _is_at(source, one)] for source in part.sources]
     if part.count <= len(part.sources):
         return all(fitting)
-    above = any(_is_above(one, source) for source, found in zip(part.sources, fitting, strict=True) for one in found)
+    above = any(
+        _place(source) != _place(one.dataset.name) and _is_within(_place(source), _place(one.dataset.name))
+        for source, found in zip(part.sources, fitting, strict=True)
+        for one in found
+    )
     return above or sum(is_path_namespace(one.dataset.namespace) for one in read) >= part.count
 
 
@@ -78,11 +82,6 @@ def _is_at(source: str, one: Observed) -> bool:
         return is_path_namespace(one.dataset.namespace) and (_is_within(place, name) or _is_within(name, place))
     table = _names(source)
     return bool(table) and any(_names(name.name)[-1:] == table[-1:] for name in one.names)
-
-
-def _is_above(one: Observed, source: str) -> bool:
-    place, name = _place(source), _place(one.dataset.name)
-    return place != name and _is_within(place, name)
 
 
 def _place(location: str) -> str:

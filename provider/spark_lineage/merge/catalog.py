@@ -476,8 +476,8 @@ class CatalogJournal:
             (one.object_type, one.catalog, one.name) for one in self.changes
         ):
             known = DatasetName(catalog or _SESSION_CATALOG, name)
-            is_inside = known.namespace == database.namespace and _is_in(database.name, name)
-            if not is_inside or not self.presence(object_type, known):
+            is_inside = name.casefold().startswith(f"{database.name.casefold()}.")
+            if known.namespace != database.namespace or not is_inside or not self.presence(object_type, known):
                 continue
             table = bindings.table(name) if object_type == "TABLE" else None
             if table in dropped:
@@ -493,10 +493,6 @@ class CatalogJournal:
         location = dict(chain.from_iterable(one.properties for one in made)).get("location", "")
         for table in dropped:
             table.is_managed |= any(location and is_at(one, location) for one in directories_above(table.name))
-
-
-def _is_in(database: str, name: str) -> bool:
-    return name.casefold().startswith(f"{database.casefold()}.")
 
 
 def _is_certain(change: ChangeType, said: CatalogStatement, how: WriteRun) -> bool:

@@ -13,10 +13,6 @@ from typing import NamedTuple
 from spark_lineage.merge.accounting import Need
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 def _rules(*groups: tuple[str, str]) -> Mapping[str, str]:
     """Return the reason of each class, by its name."""
     return {name: reason for reason, names in groups for name in names.split()}
@@ -156,7 +152,10 @@ COMMANDS: Mapping[str, str] = {
 }
 """Commands that write no row."""
 
-WRITES = _names("""
+WRITES: Mapping[str, str] = _rules(
+    (
+        "its rows go to a dataset",
+        """
     AppendData AppendDataExecV1 AtomicCreateTableAsSelect AtomicReplaceTableAsSelect CloneTableCommand
     CreateDataSourceTableAsSelectCommand CreateDeltaTableCommand CreateHiveTableAsSelectCommand
     CreateHoodieTableAsSelectCommand CreateTableAsSelect DeleteCommand DeleteFromTable DeleteHoodieTableCommand
@@ -166,7 +165,9 @@ WRITES = _names("""
     OptimizedCreateHiveTableAsSelectCommand OverwriteByExpression OverwriteByExpressionExecV1 OverwritePartitionsDynamic
     ReplaceData ReplaceTableAsSelect RestoreTableCommand SaveIntoDataSourceCommand UpdateCommand
     UpdateHoodieTableCommand WriteDelta WriteIntoDelta WriteToContinuousDataSource WriteToDataSourceV2
-""")
+""",
+    )
+)
 """Nodes that write to a dataset."""
 
 

@@ -321,10 +321,6 @@ class QueryTerminated(_Event, gc=False, tag=f"{_STREAMING}QueryTerminatedEvent")
     exception: str | None = None
 
 
-class Described(Struct, gc=False):
-    description: str = ""
-
-
 class Source(Struct, gc=False):
     description: str = ""
     startOffset: Any = None
@@ -335,7 +331,7 @@ class Progress(Struct, gc=False):
     runId: str
     id: str = ""
     sources: list[Source] = []
-    sink: Described | None = None
+    sink: Source | None = None
 
 
 class QueryProgress(_Event, gc=False, tag=f"{_STREAMING}QueryProgressEvent"):

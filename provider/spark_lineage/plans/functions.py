@@ -90,11 +90,6 @@ def _objects(node: Node, scope: Scope) -> None:
         scope.give_out(new, sources)
 
 
-def _keyed(node: Node, scope: Scope) -> None:
-    """``f, obj, [key#3]``: typed code computes a key for each row, behind its columns."""
-    scope.give_out(_new(node, scope), scope.all_of(scope.output))
-
-
 def _new(node: Node, scope: Scope) -> list[Defined]:
     """Return what a node names, in lists or as ``obj#5: Row``, and none below gives out."""
     alone = (defined(part.rpartition(": ")[0] or part) for part in node.arguments)
@@ -111,7 +106,11 @@ def _number(node: Node, scope: Scope) -> None:
 
 _OF_FUNCTIONS: tuple[tuple[Rule, str], ...] = (
     (_python_aggregate, "AggregateInPandas ArrowAggregatePython"),
-    (_keyed, "AppendColumns AppendColumnsWithObject"),
+    # `f, obj, [key#3]`: typed code computes a key for each row, behind its columns.
+    (
+        lambda node, scope: scope.give_out(_new(node, scope), scope.all_of(scope.output)),
+        "AppendColumns AppendColumnsWithObject",
+    ),
     (_number, "AttachDistributedSequence"),
     (_objects, "CoGroup DeserializeToObject FlatMapGroupsInR FlatMapGroupsInRWithArrow FlatMapGroupsWithState"),
     (_objects, "MapElements MapGroups MapPartitions MapPartitionsInRWithArrow SerializeFromObject"),

@@ -42,33 +42,16 @@ class Expressions(Names, ABC):
 
     def made(self, node: exp.Expr, level: Level) -> Sources:
         """Return the columns that an expression is made from, and those that decide on its value."""
-        rule = next((rule for kinds, rule in _RULES if isinstance(node, kinds)), _operation)
-        return rule(self, node, level)
+        rule = next((rule for kinds, rule in _RULES if isinstance(node, kinds)), None)
+        return rule(self, node, level) if rule else self.made_of_all(node.iter_expressions(), level, TRANSFORMATION)
 
     def made_of_all(self, nodes: Iterable[exp.Expr], level: Level, how: Transformation) -> Sources:
         """Return what several expressions are made from, in one way."""
         return through((self.made(node, level) for node in nodes), how)
 
 
-def _operation(reader: Expressions, node: exp.Expr, level: Level) -> Sources:
-    return reader.made_of_all(node.iter_expressions(), level, TRANSFORMATION)
-
-
-def _nothing(_reader: Expressions, _node: exp.Expr, _level: Level) -> Sources:
-    return NOTHING
-
-
 def _strange(reader: Expressions, node: exp.Expr, _level: Level) -> Sources:
     return reader.count(node.key.upper())
-
-
-def _inside(reader: Expressions, node: exp.Expr, level: Level) -> Sources:
-    return reader.made(node.this, level)
-
-
-def _argument(reader: Expressions, node: exp.Expr, level: Level) -> Sources:
-    """``name => value``."""
-    return through([reader.made(node.expression, level)], TRANSFORMATION)
 
 
 def _filtered(reader: Expressions, node: exp.Expr, level: Level) -> Sources:
@@ -190,12 +173,16 @@ _Rule = Callable[[Expressions, exp.Expr, Level], Sources]
 # The first that fits is taken: a class may be of several kinds.
 _RULES: tuple[tuple[tuple[type, ...], _Rule], ...] = (
     ((exp.Column,), Expressions.column),
-    ((exp.DataType, exp.Identifier, exp.Literal, exp.Parameter, exp.Placeholder), _nothing),
+    ((exp.DataType, exp.Identifier, exp.Literal, exp.Parameter, exp.Placeholder), lambda *_: NOTHING),
     # Names in them may be those of elements, of parameters or of new columns.
     ((exp.JSONTable, exp.Lambda, exp.MatchRecognize, exp.Pivot, exp.XMLElement, exp.XMLTable), _strange),
     ((exp.Star, exp.Table), _strange),
-    ((exp.Alias, exp.Collate, exp.Ordered, exp.Paren), _inside),
-    ((exp.Kwarg, exp.PropertyEQ), _argument),
+    ((exp.Alias, exp.Collate, exp.Ordered, exp.Paren), lambda reader, node, level: reader.made(node.this, level)),
+    # `name => value`
+    (
+        (exp.Kwarg, exp.PropertyEQ),
+        lambda reader, node, level: reader.made_of_all([node.expression], level, TRANSFORMATION),
+    ),
     ((exp.Exists,), _exists),
     ((exp.Query,), _value),
     ((exp.Filter,), _filtered),

@@ -373,13 +373,13 @@ def change_feeds(plan: Plan, tables: Tables) -> frozenset[DatasetName]:
     leaves = [node for node in plan.walk() if not node.children]
     texts = (f"{node.name} {node.fields.get('Arguments', '')}" for node in leaves)
     feeds = frozenset(tables.at(feed["location"]).dataset for text in texts if (feed := _CHANGE_FEED.search(text)))
-    return feeds.union(one.dataset.whole for node in leaves if _is_of_changes(node) for one in scanned(node, tables))
-
-
-def _is_of_changes(leaf: Node) -> bool:
-    """Whether a scan reads the changelog of an Iceberg table, or in a stream the feed of a Delta table."""
-    is_of_feed = _FEED_FILES.match(leaf.fields.get("Location", "")) is not None
-    return is_of_feed or _CHANGELOG.search(leaf.description) is not None
+    # A stream reads the files of the feed of a Delta table.
+    reading = (
+        node
+        for node in leaves
+        if _FEED_FILES.match(node.fields.get("Location", "")) or _CHANGELOG.search(node.description)
+    )
+    return feeds.union(one.dataset.whole for node in reading for one in scanned(node, tables))
 
 
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
