@@ -7,10 +7,13 @@ import pytest
 from spark_lineage.merge.execution import kafka_topic, stream_source
 from spark_lineage.merge.lineage import Subscription
 from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName
+from spark_lineage.plans.content import read_plan
 from spark_lineage.plans.event_log_lines import Source
+from spark_lineage.plans.expressions import GROUPED
 from spark_lineage.plans.kafka import UNREAD_TOPICS, is_sink, is_written, scanned_topics, stream_topics, subscriptions
 from spark_lineage.plans.plan import Node
-from spark_lineage.plans.scope import NOTHING
+from spark_lineage.plans.scope import NOTHING, UNTRACED
 from spark_lineage.plans.tables import Tables, read_leaf
 
 RANGES = "start=EarliestOffsetRangeLimit, end=LatestOffsetRangeLimit"
@@ -39,6 +42,33 @@ def test_a_batch_reads_the_topics_that_its_scan_names(strategy, topics) -> None:
     assert read.unread == (() if topics else (UNREAD_TOPICS,))
     relation = f"KafkaRelation(strategy={strategy}, {RANGES}), [key#103, value#104], false"
     assert scanned_topics(Node(1, "LogicalRelation", {"Arguments": relation})) == expected
+
+
+DISTINCT = """== Physical Plan ==
+Execute SaveIntoDataSourceCommand (1)
+   +- SaveIntoDataSourceCommand (2)
+         +- Distinct (4)
+            +- LogicalRelation (3)
+
+
+(1) Execute SaveIntoDataSourceCommand
+Output: []
+
+(2) SaveIntoDataSourceCommand
+Arguments: org.apache.spark.sql.kafka010.KafkaSourceProvider@1f, [kafka.bootstrap.servers=b:9092, topic=t], Append
+
+(3) LogicalRelation
+Arguments: parquet, [key#1, value#2], `spark_catalog`.`d`.`orders`, false
+
+(4) Distinct
+
+"""
+
+
+def test_distinct_rows_that_go_to_a_topic_are_grouped_by_their_columns() -> None:
+    (output,) = read_plan(DISTINCT, Tables(), UNTRACED, {}).outputs
+    grouped = {field for column, _, field, how in output.edges if column is None and how == GROUPED}
+    assert (output.dataset, grouped) == (DatasetName("kafka://b:9092", "t"), {"key", "value"})
 
 
 @pytest.mark.parametrize(

@@ -216,10 +216,6 @@ class V2Expressions:
             elif (kind == "name" and word in _BETWEEN) or (kind == "symbol" and text not in {"(", ")"}):
                 self._print(word)
                 return True
-            elif kind == "function" and word == "IN":
-                self._open.append("")
-                self._print("IN (")
-                return True
             else:
                 raise UnreadableError(text)
         return False
