@@ -66,7 +66,9 @@ Arguments: parquet, [key#1, value#2], `spark_catalog`.`d`.`orders`, false
 
 
 def test_distinct_rows_that_go_to_a_topic_are_grouped_by_their_columns() -> None:
-    (output,) = read_plan(DISTINCT, Tables(), UNTRACED, {}).outputs
+    tables = Tables()
+    tables.configure({"spark.sql.warehouse.dir": "/warehouse"}, "")
+    (output,) = read_plan(DISTINCT, tables, UNTRACED, {}).outputs
     grouped = {field for column, _, field, how in output.edges if column is None and how == GROUPED}
     assert (output.dataset, grouped) == (DatasetName("kafka://b:9092", "t"), {"key", "value"})
 
