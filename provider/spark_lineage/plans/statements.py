@@ -287,7 +287,9 @@ def _reader(
 def _create_view(parts: list[str]) -> CatalogStatement | None:
     """``name, [columns], [comment], [properties], sql, IF NOT EXISTS, OR REPLACE, kind, …``; others do not last."""
     view = _VIEW.fullmatch(", ".join(parts))
-    if view is None or view["kind"] != _PERSISTED:
+    if view is None:
+        raise ValueError
+    if view["kind"] != _PERSISTED:
         return None
     said = [part for part in arguments(view["said"])[1:] if not part.startswith("[(")]
     query = next(place for place, part in enumerate(said) if _QUERY.match(part))
