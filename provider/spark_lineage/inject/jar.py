@@ -154,7 +154,7 @@ def _fill(file: Path, urls: Sequence[str], timeout_seconds: float | None, sha256
             "evidence=both the first task does."
         )
     lock = file.with_suffix(".lock")
-    with locked(lock) as descriptor:
+    with locked(lock, within(0)) as descriptor:
         if descriptor is not None:
             if not zipfile.is_zipfile(file):
                 partial = file.with_suffix(".part")

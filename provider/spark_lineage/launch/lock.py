@@ -18,7 +18,7 @@ _held: set[int] = set()
 
 
 def within(seconds: float) -> Callable[[], bool]:
-    """Return a ``wait`` for :func:`locked` that gives up after some seconds."""
+    """Return a ``wait`` for :func:`locked` that gives up after some seconds; 0 never waits."""
     end = time.monotonic() + seconds
 
     def wait() -> bool:
@@ -30,16 +30,11 @@ def within(seconds: float) -> Callable[[], bool]:
 
 @contextmanager
 def locked(
-    path: Path | str,
-    wait: Callable[[], bool] = lambda: False,
-    *,
-    flags: int = 0,
-    mode: int = 0o600,
-    parent: int | None = None,
+    path: Path | str, wait: Callable[[], bool], *, flags: int = 0, mode: int = 0o600, parent: int | None = None
 ) -> Iterator[int | None]:
     """Hold the lock of a file as long as the block takes.
 
-    :param wait: called each time that another one holds it; returns after a pause whether to try again, by default not
+    :param wait: called each time that another one holds it; returns after a pause whether to try again
     :param flags: of ``os.open``, besides those that open it for reading and writing and make it where it is missing
     :param parent: descriptor of the directory that the path starts from
     :return: the descriptor of the file; None after ``wait`` has given up

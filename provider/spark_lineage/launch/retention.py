@@ -31,7 +31,7 @@ from spark_lineage.launch.directory import (
     TRANSITIONS_FILE,
     root_of,
 )
-from spark_lineage.launch.lock import locked
+from spark_lineage.launch.lock import locked, within
 
 _FILES = (EVENTS_FILE, PRIVATE_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
 _NAMES = "|".join(map(re.escape, _FILES))
@@ -170,7 +170,7 @@ def _turn(top: int) -> Iterator[list[str] | None]:
 
     None while another process cleans up, or all was gone through within the hour.
     """
-    with locked(_MARKER, flags=os.O_NOFOLLOW | os.O_NONBLOCK, parent=top) as marker:
+    with locked(_MARKER, within(0), flags=os.O_NOFOLLOW | os.O_NONBLOCK, parent=top) as marker:
         text = b"" if marker is None else os.pread(marker, _MARKER_BYTES, 0)
         position: list[str] = []
         with suppress(msgspec.DecodeError):
