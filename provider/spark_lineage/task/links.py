@@ -107,10 +107,7 @@ class TaskLinks:
                 self._push()
 
     def show_event(self, state: str, event: bytes, why: str = "") -> None:
-        """Leave an event and earlier tries for the tab "Lineage" of Airflow 3.1 and newer.
-
-        :param why: why there is no lineage
-        """
+        """Leave an event, or why there is no lineage, and earlier tries for the tab of Airflow 3.1 and newer."""
         with self._guard("The tab of the task does not show its lineage", can_fail=False):
             from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
 

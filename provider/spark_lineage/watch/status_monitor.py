@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -79,11 +80,9 @@ class StatusMonitor:
         due = min(source.due for source in self._sources.while_running)
         if self._thread is None and due <= time.monotonic() and not self._stopping.is_set():
             thread = threading.Thread(target=self._run, name="spark-lineage-status", daemon=True)
-            try:
+            # The host may give no more threads now, and one later.
+            with suppress(RuntimeError):
                 thread.start()
-            except RuntimeError as error:
-                log.debug("No thread asks for the status yet: %s", error)
-            else:
                 self._thread = thread
 
     def stop(self) -> None:
