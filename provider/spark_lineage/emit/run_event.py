@@ -74,7 +74,6 @@ if TYPE_CHECKING:
 
 _REPOSITORY = "spark-lineage/airflow-provider-spark-lineage"
 
-
 try:
     _REVISION = f"v{version('airflow-provider-spark-lineage')}"
 except PackageNotFoundError:

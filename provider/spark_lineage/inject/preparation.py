@@ -35,8 +35,6 @@ from spark_lineage.settings.places import DEFAULT_JAR, jar_cache
 _YARN_JARS = "spark.yarn.jars"
 _REPOSITORIES = "spark.jars.repositories"
 K8S_UPLOAD = "spark.kubernetes.file.upload.path"
-
-
 NO_PYTHON = (
     "a standalone cluster takes no Python program in deploy mode cluster",
     "Set deploy-mode to client, in the extra of its connection or in the arguments of the task.",

@@ -35,8 +35,6 @@ _SPARK = "SPARK"
 _INTEGRATION = re.compile(r"https?://[^?#]*/integration/(?P<name>\w{1,32})/?")
 # The limit of the memo of dataset lists, in bytes of JSON; a full memo is dropped whole.
 _MEMO_BYTES = 4 * 1024 * 1024
-
-
 _NONE = msgspec.Raw(b"null")
 
 

@@ -21,8 +21,6 @@ from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.spark_api import Application, Environment, application_url
 
 _PIECE_BYTES = 4 * 1024 * 1024
-
-
 _RUN_ID = "spark.openlineage.applicationRunId"
 _MOST_APPLICATIONS = 100
 
