@@ -102,13 +102,16 @@ class Collector:
         """The Spark applications that reported their ids."""
         return self.state.application_ids or {application_id for application_id, _ in self.state.logged}
 
-    def read_event_log(self, path: Path) -> None:
-        """Fold what the event logs at a path say: one log, or a directory of them.
+    def read_event_log(self, path: Path, report: Callable[[Report], object] | None = None) -> None:
+        """Fold what the event logs at a path say: one log, or a directory of them; ``report`` takes those of status.
 
         :raises EventLogError: when there is none, or none that can be read
         :raises OSError: when a file cannot be read
         """
-        self.fold(read_event_log(path, self.log_counts, describe=self.state.add_application))
+        read = partial(
+            read_event_log, report=report, describe=self.state.add_application, is_over=lambda: self.is_closed
+        )
+        self.fold(read(path, self.log_counts))
 
     def fold(self, executions: Iterable[Execution]) -> None:
         """Fold what an event log says."""
