@@ -117,6 +117,24 @@ def test_killed_command_gets_the_signal_of_the_stock_operator(bench: Any, number
     assert processes_of(options(outcome.command)["spark.openlineage.applicationRunId"]) == []
 
 
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (
+            "SPARK_SUBMIT_OPTS='-Da=1' spark-submit one.py; spark-submit two.py",
+            "the command sets SPARK_SUBMIT_OPTS itself",
+        ),
+        ('SPARK_SUBMIT_OPTS="-Da=1 $SPARK_SUBMIT_OPTS" spark-submit one.py; spark-submit two.py', ""),
+        ("spark-submit {off} one.py; spark-submit two.py", "a program of the command turns it off"),
+    ],
+)
+def test_program_without_an_event_log_is_counted_beside_one_that_has_it(bench: Any, command: str, why: str) -> None:
+    outcome = bench.run(bash_command=command.format(off="--conf spark.eventLog.enabled=false"))
+
+    counted = [reason for reason in set_aside(outcome) if reason.startswith("no event log is read")]
+    assert counted == ([f"no event log is read: {why}"] if why else [])
+
+
 def test_command_that_is_killed_cleans_up_as_without_lineage(bench: Any) -> None:
     clean = f"trap 'sleep 2; touch {bench.root}/cleaned; exit 7' TERM"
     outcome = bench.run(bash_command=f"{clean}; spark-submit one.py; kill -USR2 $PPID; sleep 30 & wait")

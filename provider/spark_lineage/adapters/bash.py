@@ -34,6 +34,7 @@ _PROGRAM = re.compile(r"""(?:^|(?<=[\s/"'(`;&|]))(?:spark[23]?-(?:submit|sql|she
 _FILE = re.compile(r"""--properties-file[ =]+["']?(?P<path>[^\s"']+)""")
 _LOG, _ENABLED, _DIRECTORY = "spark.eventLog.", "spark.eventLog.enabled", "spark.eventLog.dir"
 _USERS_FILES = BoundedPlace("the files of the command", ANSWER_SECONDS)
+_OWN_OPTIONS = re.compile(rf"""\b{OPTIONS}=(?P<value>"[^"]*"|'[^']*'|\S*)""")
 _RUNS_ON = "a process that the command left in the background runs on"
 _CLUSTER = (b"deploy-mode cluster", b"deploy-mode=cluster", b"submit.deployMode=cluster")
 
@@ -49,6 +50,7 @@ class BashAdapter(OperatorAdapter):
     takes_listener = False
     operator: Any = field(kw_only=True)
     _env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    _unlogged: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         hook = self.hook
@@ -108,6 +110,10 @@ class BashAdapter(OperatorAdapter):
         added = {**shared, **self.added(prepared)}
         effective = [{**self._of_file(program), **_properties(program)} for program in self._programs]
         self._follow_logs(effective, is_on=_ENABLED in added)
+        if any(OPTIONS not in one["value"] for one in _OWN_OPTIONS.finditer(self._command)):
+            self._unlogged = f"the command sets {OPTIONS} itself"
+        elif any(program.get(_ENABLED) == "false" for program in effective):
+            self._unlogged = "a program of the command turns it off"
         # The last one of a name counts: that of the user.
         options = [*(_option(key, value) for key, value in added.items()), self._env.get(OPTIONS, "")]
         self.env = {OPTIONS: " ".join(options).strip()}
@@ -141,8 +147,8 @@ class BashAdapter(OperatorAdapter):
 
     @property
     def lacking(self) -> str:
-        """Whether the command has ended before what it has begun."""
-        return no_event_log(_RUNS_ON if self.driver.runs_on else "")
+        """Why a program of the command has no event log, or a log that goes on."""
+        return no_event_log(_RUNS_ON if self.driver.runs_on else self._unlogged)
 
     @property
     def has_driver_ended(self) -> bool:
