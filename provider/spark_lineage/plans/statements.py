@@ -80,8 +80,8 @@ _CALL = "Call"
 def is_read(command: str) -> bool:
     """Whether it is known what a command does, by its class name: what the plan says is read, or need not be."""
     name = command.removesuffix("$").removesuffix("Exec")
-    known = (_READERS, COMMANDS.keys() - UNREPORTED.keys(), _REPORTED_BY_LISTENER)
-    return name == _CALL or any(name in each for each in known)
+    is_without_lineage = name in COMMANDS and name not in UNREPORTED
+    return is_without_lineage or name == _CALL or name in _READERS or name in _REPORTED_BY_LISTENER
 
 
 def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
