@@ -180,10 +180,8 @@ class PySparkAdapter(OperatorAdapter):
             raise_timeout(number, frame)  # type: ignore[operator,misc]
 
         # Airflow sets a handler where the task has a time-out, which only the main thread can have.
-        if not callable(raise_timeout) or threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        signal.signal(signal.SIGALRM, end_in_time)
+        if callable(raise_timeout) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGALRM, end_in_time)
         try:
             yield
         except BaseException as error:
