@@ -69,6 +69,7 @@ def test_where_nothing_came_it_says_where_it_looked_and_what_to_check() -> None:
     )
     for cause in ("(1) the listener jar", "(2) the driver ran on another host", "(3) the listener was switched off"):
         assert cause in text
+    assert "A program that ended before it made a SparkSession leaves none. Else" in text
 
 
 def test_where_no_event_log_came_it_says_where_it_looked_and_what_to_check() -> None:

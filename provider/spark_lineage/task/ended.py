@@ -166,7 +166,8 @@ def nothing_came(launch: Launch, counts: LineCounts, *, has_listener: bool) -> s
         )
     return (
         f"No lineage came from the driver: no event in {launch.directory}/*.ndjson "
-        f"({counts.set_aside_total} lines set aside). The three most likely causes: "
+        f"({counts.set_aside_total} lines set aside). A program that ended before it made a SparkSession leaves none. "
+        "Else the three most likely causes: "
         "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log; "
         f"(2) {_UNREACHED[launch.events_from]}; "
         "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
