@@ -138,17 +138,42 @@ def test_trouble_does_not_fail_the_task() -> None:
     assert any("A link of the task is not shown" in one for one in said)
 
 
-def test_push_view_leaves_one_xcom_with_the_links_that_have_a_url() -> None:
+def test_try_that_was_cleared_has_no_tab_and_no_warning() -> None:
+    pytest.importorskip("airflow.sdk.execution_time.comms")
+    from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+    from airflow.sdk.execution_time.comms import ErrorResponse
+
+    event = EVENTS.read_bytes().splitlines()[0]
+
+    def said(status: int) -> list[str]:
+        warnings: list[str] = []
+        log: Any = SimpleNamespace(
+            warning=lambda text, *arguments: warnings.append(text % arguments), debug=lambda *_, **__: None
+        )
+        refusal = ErrorResponse(error=ErrorType.API_SERVER_ERROR, detail={"status_code": status})
+        task: Any = Task(AirflowRuntimeError(refusal))
+        task.try_number = 1
+        TaskLinks(task, Guard(lambda: True, log)).show_event("ABORT", event)
+        return warnings
+
+    assert said(404) == []
+    assert [text.partition(":")[0] for text in said(500)] == ["The tab of the task does not show its lineage"]
+
+
+def test_show_event_leaves_one_xcom_with_the_links_that_have_a_url() -> None:
     task: Any = Task()
+    task.try_number = 1
     links = TaskLinks(task, Guard(lambda: True, SimpleNamespace()))
     links.show(HISTORY, "http://history")
     links.show(UI, "http://ui")
     links.push()
-    links.push_view({"v": 1, "state": "RUNNING"})
+    links.show_event("RUNNING", EVENTS.read_bytes().splitlines()[0])
+    view = {key: value for key, value in task.pushed[-1][1].items() if key != "links"}
+    assert view["state"] == "START", "that of the event"
     links.show(UI, "")
     links.push()
     assert {key for key, _ in task.pushed} == {KEY} == {XCOM_KEY}
-    assert task.pushed[-1][1] == {"v": 1, "state": "RUNNING", "links": {"Spark history": "http://history"}}
+    assert task.pushed[-1][1] == {**view, "links": {"Spark history": "http://history"}}
     count = len(task.pushed)
     links.push()
     assert len(task.pushed) == count

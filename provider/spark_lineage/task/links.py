@@ -118,17 +118,17 @@ class TaskLinks:
             if not AIRFLOW_V_3_1_PLUS or (tab := add_ons.part("tab")) is None:
                 return
             number, store = self._task_instance.try_number, self._store
-            if self._tries is None:
-                self._tries = (XCOMS.use(lambda: store.get(_TRIES_KEY)) if store is not None else None) or []
-            self.push_view(tab.of_event(event, why=redact(why), number=number, tries=self._tries))
-            if store is not None and state in ("FAIL", "ABORT"):
-                tries = tab.with_try(self._tries, event, number)
-                XCOMS.use(lambda: store.set(_TRIES_KEY, tries))
-
-    def push_view(self, view: Mapping[str, Any]) -> None:
-        """Push what the tab shows, with the links."""
-        self._view = view
-        self._push()
+            try:
+                if self._tries is None:
+                    self._tries = (XCOMS.use(lambda: store.get(_TRIES_KEY)) if store is not None else None) or []
+                self._view = tab.of_event(event, why=redact(why), number=number, tries=self._tries)
+                self._push()
+                if store is not None and state in ("FAIL", "ABORT"):
+                    XCOMS.use(lambda: store.set(_TRIES_KEY, tab.with_try(self._tries or [], event, number)))
+            except Exception as error:
+                # A clear gives the next try another id: Airflow's API server no longer knows this one.
+                if "'status_code': 404" not in str(error):
+                    raise
 
     def _push(self) -> None:
         from spark_lineage.launch.bounded_run import XCOMS
