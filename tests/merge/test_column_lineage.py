@@ -53,6 +53,14 @@ class TestComposition:
             ("*", "/a", "day", "INDIRECT", "FILTER"),
         }
 
+    @pytest.mark.parametrize(("columns", "found"), [(("ID", "id"), set()), (("id",), {"/a"})])
+    def test_column_of_another_case_is_the_same_one_unless_the_table_has_both(
+        self, columns: tuple[str, ...], found: set[str], program: Any, make_dataset: Any
+    ) -> None:
+        program.run(["/a"], [make_dataset("/b", rows=1, columns=columns, edges={"id": ("/a", "id")})])
+        program.run(["/b"], [make_dataset("/c", rows=1, columns=("ID",), edges={"ID": ("/b", "ID")})])
+        assert {source for _, source, *_ in edges(program.lineage(), "/c")} == found
+
     def test_a_direct_label_on_the_whole_means_indirect(self, program: Any, make_dataset: Any) -> None:
         program.run(["/a"], [make_dataset("/b", rows=1, whole=(("/a", "id"),))])
         program.run(["/b"], [make_dataset("/c", rows=1)])

@@ -9,7 +9,7 @@ import pytest
 from spark_lineage.merge.correction import with_names
 from spark_lineage.merge.evidence import without_pushed
 from spark_lineage.merge.execution import PUSHED_JOIN, Execution, hidden_table, kafka_topic, stream_source
-from spark_lineage.merge.lineage import SchemaField, Transformation
+from spark_lineage.merge.lineage import SchemaField, Transformation, UnreadPart
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 
@@ -128,6 +128,24 @@ def test_an_aggregate_of_a_source_is_no_column(field, expected) -> None:
     read = Observed(COSTS.dataset, schema=(SchemaField("cost"), SchemaField("max(x)")))
     written = without_pushed(Observed(T, edges=frozenset({("c", read.dataset, field, COPY)})), (read, STAFF))
     assert [(name, how.subtype) for _, _, name, how in written.edges] == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("field", "counted"),
+    [
+        ("SUM(cost + tax)", (UnreadPart("Scan: aggregates of its source", 1),)),
+        ("SUM(cost)", ()),
+        ("COUNT(*)", ()),
+        ("SUM(1)", ()),
+    ],
+)
+def test_aggregate_of_a_source_without_a_column_is_counted(
+    field: str, counted: object, program: Any, make_dataset: Any
+) -> None:
+    orders = make_dataset("/orders")
+    orders["facets"]["schema"] = {"fields": [{"name": name, "type": "int"} for name in ("cost", "tax")]}
+    program.run([orders], [make_dataset("/out", edges={"total": ("/orders", field)})])
+    assert program.lineage().unread == counted
 
 
 def test_columns_of_an_input_without_a_schema_stay() -> None:

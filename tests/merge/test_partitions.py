@@ -46,6 +46,14 @@ def part(value: str) -> DatasetName:
 
 
 @pytest.mark.parametrize(
+    ("value", "is_apart"), [("1,2", False), ("3", False), ("2,3", True), ("5", True), ("2026-01-01", False)]
+)
+def test_numbers_in_a_list_may_be_texts_with_commas(value: str, is_apart: bool) -> None:
+    listed = column_compared("day", [("|", ["1", "1,2", "3"])])
+    assert are_apart(column_value("day", value), listed) is is_apart
+
+
+@pytest.mark.parametrize(
     ("path", "expected"),
     [
         ("/lake/sales/day=1/region=eu", "day=1/region=eu"),

@@ -298,6 +298,21 @@ def test_overwrite_of_delta_by_path_replaces_what_its_options_name(option, parti
     assert (command.partition, command.is_partial) == (partition, is_partial)
 
 
+@pytest.mark.parametrize(("options", "path"), [
+    ("path=/lake/a b,c", "/lake/a b,c"),
+    ("path=/lake/a], b", "/lake/a], b"),
+    ("mergeschema=true, path=/lake/t", "/lake/t"),
+    ("path=/lake/t, hoodie.table.name=t, mode=x", "/lake/t"),
+    ("path=/lake/t, userMetadata=a, b=c", "/lake/t"),
+    ("path=/lake/a, b=c", None),
+    ("path=/lake/a, b=c, mergeschema=true", None),
+])  # fmt: skip
+def test_path_of_a_save_that_may_hold_what_looks_as_an_option_is_not_cut(options, path) -> None:
+    text = f"org.apache.spark.sql.delta.sources.DeltaDataSource@3d75, [{options}], Append"
+    target = alone("SaveIntoDataSourceCommand", text, Tables()).command.target
+    assert (target and target.dataset) == (path and DatasetName("file", path))
+
+
 def iceberg(text, configs=None):
     tables = Tables()
     tables.configure({"spark.sql.catalog.ice.type": "hadoop", "spark.sql.catalog.ice.warehouse": "/ice"}, "/w")

@@ -492,6 +492,7 @@ def test_view_over_a_query_with_odd_brackets_is_read(query) -> None:
         ("DropTable", f"{ICEBERG}@1f, db.odd(t, false, false"),
         ("AlterTableUnsetPropertiesCommand", "`s`.`d`.`t`, [a]"),
         ("AlterTableRenameCommand", "`db`.`t`"),
+        ("CreateHiveTableAsSelectCommand", "[Schema: db, Name: t], [id]"),
     ],
 )
 def test_command_in_an_unknown_form_is_counted(name, arguments) -> None:

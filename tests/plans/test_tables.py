@@ -86,7 +86,9 @@ def test_a_table_is_where_a_plan_said_that_it_is() -> None:
             "/lake/t",
         ),
         (CatalogStatement("CREATE", "DATABASE", "db", properties=(("location", "/lake"),)), "/lake/t"),
-        (CatalogStatement("CREATE", "DATABASE", "other.db", properties=(("location", "/lake"),)), "/wh/db.db/t"),
+        (CatalogStatement("CREATE", "DATABASE", "other.db", properties=(("location", "/lake"),)), "db.t"),
+        (CatalogStatement("CREATE", "DATABASE", "db", is_conditional=True), "db.t"),
+        (CatalogStatement("DROP", "DATABASE", "db"), "db.t"),
         (CatalogStatement("CREATE", "DATABASE", "spark_catalog.db"), "/wh/db.db/t"),
         (CatalogStatement("ALTER", "TABLE", "db.t", properties=(("location", "/lake/t2"),)), "/lake/t2"),
     ],
@@ -94,6 +96,15 @@ def test_a_table_is_where_a_plan_said_that_it_is() -> None:
 def test_table_is_where_a_command_puts_it_or_its_database(statement, place) -> None:
     known = tables({"spark.sql.warehouse.dir": "/wh"})
     known.learn(statement)
+    table = known.named("`spark_catalog`.`db`.`t`")
+    assert table is not None
+    assert table.dataset.name == place
+
+
+@pytest.mark.parametrize(("location", "place"), [("file:/wh/db.db/other", "/wh/db.db/t"), ("/lake/other", "db.t")])
+def test_database_is_where_spark_puts_it_if_a_table_of_it_is_there(location, place) -> None:
+    known = tables({"spark.sql.warehouse.dir": "/wh"})
+    known.at(location, "`spark_catalog`.`db`.`other`")
     table = known.named("`spark_catalog`.`db`.`t`")
     assert table is not None
     assert table.dataset.name == place

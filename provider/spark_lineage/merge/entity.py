@@ -39,11 +39,13 @@ class Content(Struct):
     fed_by: set[Entity] = set()
     writes: tuple[Write, ...] = ()
 
-    def sources_of(self, column: str) -> Iterable[Source]:
-        """Return what a column was made from by the task; Spark's column names differ in case only by mistake."""
-        if column in self.sources:
-            return self.sources[column]
-        folded = column.casefold() if self.sources else ""
+    def sources_of(self, column: str, schema: Iterable[SchemaField] = ()) -> Iterable[Source]:
+        """Return what a column was made from by the task; names differ in case by mistake, unless a schema has both."""
+        if column in self.sources or not self.sources:
+            return self.sources.get(column, ())
+        folded = column.casefold()
+        if sum(field.name.casefold() == folded for field in schema) > 1:
+            return ()
         return next((found for name, found in self.sources.items() if name and name.casefold() == folded), ())
 
     def copy(self) -> Content:

@@ -59,6 +59,7 @@ _DERBY = re.compile(r"file:.*/metastore_db", re.DOTALL)
 _UNNAMED = "snapshot "
 # The name of a column may be one column in a function, perhaps in the quotes of the source.
 _CALL = re.compile(r"(?P<function>\w+)\((?:DISTINCT )?(?P<quote>[\"`]?)(?P<column>.*)(?P=quote)\)", re.DOTALL)
+_CONSTANT = re.compile(r"\*|[\d.]+|NULL|'[^']*'")
 _AGGREGATES = frozenset({"avg", "count", "max", "min", "sum"})
 _AGGREGATED, _MADE = Transformation("DIRECT", "AGGREGATION"), Transformation("DIRECT", "TRANSFORMATION")
 
@@ -153,17 +154,31 @@ def without_pushed(output: Observed, inputs: Iterable[Observed]) -> Observed:
     Where a database or Iceberg answers ``SELECT sum(cost)``, the relation has a column ``SUM(COST)``: it comes from
     that column, and an aggregate of all rows, or of more, from none that is known.
     """
-    columns = {read.dataset: {field.name for field in read.schema} for read in inputs if read.schema}
-    unknown = {edge for edge in output.edges if edge[1] in columns and edge[2] not in columns[edge[1]]}
-    calls = {edge: match for edge in unknown if (match := _CALL.fullmatch(edge[2]))}
+    calls = _calls(output, inputs)
     if not calls:
         return output
     edges: set[Edge] = set(output.edges - calls.keys())
-    for (target, source, _, how), match in calls.items():
+    for (target, source, _, how), (match, is_known) in calls.items():
         made = _AGGREGATED if match["function"].lower() in _AGGREGATES else _MADE
-        if match["column"] in columns[source]:
+        if is_known:
             edges.add((target, source, match["column"], compose(how, made)))
     return structs.replace(output, edges=frozenset(edges))
+
+
+def _calls(output: Observed, inputs: Iterable[Observed]) -> Mapping[Edge, tuple[re.Match[str], bool]]:
+    """Return the edges that name a call in place of a column, and whether its argument is a column."""
+    columns = {read.dataset: {field.name for field in read.schema} for read in inputs if read.schema}
+    unknown = {edge for edge in output.edges if edge[1] in columns and edge[2] not in columns[edge[1]]}
+    calls = {edge: match for edge in unknown if (match := _CALL.fullmatch(edge[2]))}
+    return {edge: (match, match["column"] in columns[edge[1]]) for edge, match in calls.items()}
+
+
+def _unread_calls(run: RunState) -> Collection[str]:
+    """Return an unread part for a run whose source answers with a function of more than a column (``SUM(A + B)``)."""
+    content = run.content
+    calls = (each for output in content.outputs for each in _calls(output, content.inputs).values())
+    is_lost = any(not (is_known or _CONSTANT.fullmatch(match["column"])) for match, is_known in calls)
+    return ["Scan: aggregates of its source"] if is_lost else []
 
 
 # This column of every source of files says where a row came from; no file has it.
@@ -227,6 +242,8 @@ class Evidence:
         # The event log of a running stream is going to be there.
         is_alone = not (state.executions or is_logged)
         self.unnamed_files = unnamed_files(self.runs) if is_alone else []
+        if is_alone:
+            self.unnamed_tables += [part for run in self.runs.values() for part in _unread_calls(run)]
         """An unread part for each run of the listener alone that reads files that no event names."""
         observed = observed_in(self.runs)
         changelogs = {one.dataset: _above(one.dataset) for one in observed if _is_changelog(one)}

@@ -19,7 +19,7 @@ _GLOB = re.compile(r"[*?\[{]")
 _ORDERS = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _IN = "|"
 _COMPARISON = re.compile(r"(?P<how>[<>]=?|\|)(?P<values>.*)")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMBER, _NUMBERS = re.compile(r"-?\d+(?:\.\d+)?"), re.compile(r"-?\d+(?:\.\d+)?(?:, ?-?\d+(?:\.\d+)?)+")
 
 
 def partition_below(dataset: DatasetName, path: str) -> str:
@@ -108,6 +108,9 @@ def _may_hold(value: str, comparison: str) -> bool:
 
 
 def _is_possible(value: str, how: str, operand: str) -> bool:
+    if how == _IN and (_NUMBERS.fullmatch(operand) or _NUMBERS.fullmatch(value)):
+        # Numbers and the commas between them are a value of text alone.
+        return value == operand
     are_numbers = [_NUMBER.fullmatch(each) is not None for each in (value, operand)]
     short, long = sorted((value, operand), key=len)
     if are_numbers[0] != are_numbers[1] or long.startswith((f"{short} ", f"{short}T")):

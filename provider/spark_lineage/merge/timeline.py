@@ -311,7 +311,8 @@ class Timeline:
         for column, name, field, how in write.edges:
             source = source_of(name)
             found = sources.setdefault(column, set())
-            found.update((former, at, compose(how, inner)) for former, at, inner in source.content.sources_of(field))
+            made = source.content.sources_of(field, source.entity.known_schema)
+            found.update((former, at, compose(how, inner)) for former, at, inner in made)
             if source.has_former and (before := source.entity.former_name(field)) is not None:
                 found.add((source.entity, before, how))
         through = {source_of(edge[1]) for edge in write.edges}

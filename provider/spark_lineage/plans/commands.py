@@ -69,6 +69,14 @@ _HIVE_PATH = re.compile(r"HiveTempPath\((?P<location>[^)]+)\)")
 _HIVE_TEMP_PATH = "HiveTempPath"
 HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
 _OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>.*?)(?=, [\w.]+=|\](?:, |\Z)|\Z)", re.DOTALL)
+# A path may hold what looks as another option: it ends before one that is known, or with all options.
+_SAVED = re.compile(
+    r"(?:\[|, )path=(?P<path>(?:(?!, [\w.]+=).)*)(?:, (?:(?:delta|hoodie|spark)\.[\w.-]+|__partition_columns"
+    r"|compression|dataChange|(?:merge|overwrite)Schema|partitionOverwriteMode|replaceWhere|txn(?:AppId|Version)"
+    r"|userMetadata)=.*)?"
+    rf"\], (?:{'|'.join(sorted(_MODES))})\Z",
+    re.DOTALL | re.IGNORECASE,
+)
 _ICEBERG = re.compile(r"Iceberg(?:Batch|Streaming)?Write\(table=(?P<table>[^,)]+)")
 # Only the writes of streams to Iceberg name their table.
 _ICEBERG_STREAM = "IcebergStreamingWrite("
@@ -314,8 +322,9 @@ def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     # A table of Spark's catalog that stands for one of a database has a path as well, in which nothing is.
     if (table := options.get("dbtable")) and "url" in options and REDACTED not in table:
         return Observed(DatasetName("", table))
-    if path := options.get("path"):
-        return tables.at(path)
+    if "path" in options:
+        saved = _SAVED.search(text)
+        return tables.at(saved["path"]) if saved else None
     if (topic := options.get("topic")) and (servers := options.get("kafka.bootstrap.servers")):
         return Observed(DatasetName(f"kafka://{servers}", topic))
     # The rows themselves say which topics they go to.

@@ -52,7 +52,8 @@ _ICEBERG_COMPARED = re.compile(
     r"(?:\A|, )(?:(?P<column>\w+) (?P<how>[<>]?=|[<>]) (?P<quote>'?)(?P<value>[^(),' ]+)(?P=quote)"
     r"|(?P<column_in>\w+) IN \((?P<values>[^()]+)\))(?=, |\Z)"
 )
-_NUMBER, _QUOTED = re.compile(r"-?\d+(?:\.\d+)?"), re.compile(r"'([^']*)'")
+# A text of Iceberg is quoted, a number is not.
+_LITERAL = re.compile(r"'([^']*)'|([^', ]+)")
 # Iceberg adds these to the columns of each table.
 _ICEBERG_OWN = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 
@@ -83,21 +84,19 @@ def partition_of(node: Node) -> str:
             elif match["how"]:
                 compared.setdefault(match["column"], []).append((match["how"], [match["value"]]))
             else:
-                compared.setdefault(match["column_in"], []).append(("|", _values_in(match["values"])))
+                values = match["values"]
+                found = _values_in(values) if pattern is _COMPARED else ["".join(each) for each in _LITERAL.findall(values)]
+                compared.setdefault(match["column_in"], []).append(("|", found))
     values_of = {column: column_value(column, *values) for column, values in equal.items() if len(values) == 1}
     others = {column: column_compared(column, each) for column, each in compared.items() if column not in equal}
     return joined(*values_of.values(), *others.values())
 
 
 def _values_in(text: str) -> list[str]:
-    """Return the values that a list may hold; a text that Spark prints without quotes may hold a comma."""
-    parts = [each.strip() for each in text.split(",")]
-    if all(map(_NUMBER.fullmatch, parts)):
-        return parts
-    if text.startswith("'"):
-        return _QUOTED.findall(text)
-    count = len(parts)
-    return [",".join(text.split(",")[start:end]) for start in range(count) for end in range(start + 1, count + 1)]
+    """Return the values that a list of Spark may hold: it prints texts without quotes, which may hold commas."""
+    parts = text.split(",")
+    ends = range(1, len(parts) + 1)
+    return [",".join(parts[start:end]).strip() for end in ends for start in range(end)]
 
 
 def read_pushed(node: Node, datasets: Sequence[DatasetName], columns: Sequence[Sources]) -> Read:

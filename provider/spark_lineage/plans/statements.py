@@ -322,10 +322,12 @@ def _clone(parts: list[str]) -> CatalogStatement | None:
     return CatalogStatement(change, "TABLE", name, is_conditional=parts[1] == "Ignore")
 
 
-def _create_hive_as(parts: list[str]) -> CatalogStatement | None:
+def _create_hive_as(parts: list[str]) -> CatalogStatement:
     """``[Database: db, TableName: t, …], …``."""
     match = HIVE_TABLE.search(parts[0])
-    return CatalogStatement("CREATE", "TABLE", f"{match['database']}.{match['table']}") if match else None
+    if match is None:
+        raise ValueError
+    return CatalogStatement("CREATE", "TABLE", f"{match['database']}.{match['table']}")
 
 
 def _alter_v2(parts: list[str]) -> CatalogStatement:

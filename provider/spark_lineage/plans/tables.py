@@ -151,11 +151,17 @@ class Tables:
                 self._hadoop_catalogs.add(match["catalog"])
 
     def learn(self, statement: CatalogStatement) -> None:
-        """Note where a database of Spark's own catalog is, by the command that makes it, and where a table is now."""
+        """Note where a database of Spark's own catalog is, by the command that makes it, and where a table is now.
+
+        A database that may have been there may have any location.
+        """
         location = dict(statement.properties).get("location", "")
         catalog, _, database = statement.name.rpartition(".")
-        if statement.object_type == "DATABASE" and catalog in {"", SESSION_CATALOG} and _PATH.match(location):
-            self._databases[database] = location.rstrip("/")
+        if statement.object_type == "DATABASE" and catalog in {"", SESSION_CATALOG}:
+            if _PATH.match(location):
+                self._databases[database] = location.rstrip("/")
+            elif statement.change == "CREATE" and not statement.is_conditional:
+                self._databases[database] = self._folder(database)
         elif statement.change == "ALTER" and _PATH.match(location):
             self._locations[self._full(statement.name)] = location
 
@@ -166,7 +172,12 @@ class Tables:
     def at(self, location: str, identifier: str = "") -> Observed:
         """Return the dataset at a location, and note that the table it belongs to is there."""
         if identifier and location:
-            self._locations[self._full(identifier)] = location
+            catalog, *databases, table = full = self._full(identifier)
+            self._locations[full] = location
+            if catalog == SESSION_CATALOG and databases[0] not in self._databases:
+                folder = self._folder(databases[0])
+                if path_name(location) == path_name(f"{folder}/{table}"):
+                    self._databases[databases[0]] = folder
         return self._at(location, identifier)
 
     def _at(self, location: str, identifier: str) -> Observed:
@@ -224,8 +235,14 @@ class Tables:
             return "/".join((warehouse, *databases, table))
         if catalog != SESSION_CATALOG or not warehouse:
             return ""
-        folder = warehouse if databases == [_DEFAULT_DATABASE] else f"{warehouse}/{databases[0]}.db"
-        return f"{self._databases.get(databases[0], folder)}/{table}"
+        if databases == [_DEFAULT_DATABASE]:
+            return f"{warehouse}/{table}"
+        return f"{self._databases[databases[0]]}/{table}" if databases[0] in self._databases else ""
+
+    def _folder(self, database: str) -> str:
+        """Return the directory of a database that was made without another one."""
+        warehouse = self._warehouses.get(SESSION_CATALOG, "").rstrip("/")
+        return warehouse if database == _DEFAULT_DATABASE else f"{warehouse}/{database}.db"
 
     def _symlinks(self, identifier: str) -> frozenset[Symlink]:
         if not identifier:
