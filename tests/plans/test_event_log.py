@@ -632,3 +632,29 @@ def test_overwrite_mode_of_session_or_application_replaces_partitions_alone(
     log.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
     overwrites = [one for one in read_event_log(log) if one.mode == "Overwrite" and not one.partition]
     assert [one.is_partial for one in overwrites] == [True]
+
+
+@pytest.mark.parametrize(("error", "place"), [("", "/lake/t"), ("it is there", "db.t")])
+def test_database_is_where_a_command_that_succeeded_puts_it(error: str, place: str) -> None:
+    reader = EventLogReader()
+    sql = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
+    plans = {
+        1: ("CreateNamespace", "V2SessionCatalog(spark_catalog), [db], false, [location=/lake]"),
+        2: ("CreateDataSourceTableAsSelectCommand", "`spark_catalog`.`db`.`t`, ErrorIfExists, [id]"),
+    }
+    lines = [{
+        "Event": "SparkListenerEnvironmentUpdate",
+        "Spark Properties": {"spark.sql.warehouse.dir": "/wh"},
+        "System Properties": {},
+    }]  # fmt: skip
+    for number, (name, arguments) in plans.items():
+        text = f"== Physical Plan ==\nExecute {name} (1)\n\n\n(1) Execute {name}\nArguments: {arguments}\n\n"
+        start = {"description": "", "details": "", "physicalPlanDescription": text, "sparkPlanInfo": None, "time": 1}
+        end = {"errorMessage": error if number == 1 else "", "time": 2}
+        lines += [
+            {"Event": f"{sql}Start", "executionId": number, **start},
+            {"Event": f"{sql}End", "executionId": number, **end},
+        ]
+    found = [one for line in lines for one in reader.add(json.dumps(line, separators=(",", ":")).encode())]
+    (table,) = found[-1].outputs
+    assert table.dataset.name == place

@@ -290,8 +290,6 @@ def _read(  # noqa: PLR0911 - a case for each kind of command
         statement = read_statement(plan, tables)
     except UnreadableError as error:
         return PlanContent(replace(command, target=None), unread=(str(error),))
-    if statement is not None:
-        tables.learn(statement)
     data = _kafka_data(plan)
     if command.has_data or data:
         command = replace(command, has_data=True)

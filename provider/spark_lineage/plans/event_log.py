@@ -464,6 +464,8 @@ class EventLogReader:
             return
         running.states = self._states.get(running.known.root_execution_id, states)
         is_failed = None if event.errorMessage is None else bool(event.errorMessage)
+        if running.content.statement is not None and not is_failed:
+            self._tables.learn(running.content.statement)
         error = beginning((event.errorMessage or "")[:_MESSAGE_LENGTH], _ERROR_LENGTH)
         running.known = structs.replace(running.known, ended=event.time / 1000, is_failed=is_failed, error=error)
         if running.known.query_id:

@@ -84,16 +84,17 @@ def partition_of(node: Node) -> str:
             elif match["how"]:
                 compared.setdefault(match["column"], []).append((match["how"], [match["value"]]))
             else:
-                values = match["values"]
-                found = _values_in(values) if pattern is _COMPARED else ["".join(each) for each in _LITERAL.findall(values)]
+                found = _values_in(match["values"], are_quoted=pattern is _ICEBERG_COMPARED)
                 compared.setdefault(match["column_in"], []).append(("|", found))
     values_of = {column: column_value(column, *values) for column, values in equal.items() if len(values) == 1}
     others = {column: column_compared(column, each) for column, each in compared.items() if column not in equal}
     return joined(*values_of.values(), *others.values())
 
 
-def _values_in(text: str) -> list[str]:
-    """Return the values that a list of Spark may hold: it prints texts without quotes, which may hold commas."""
+def _values_in(text: str, *, are_quoted: bool) -> list[str]:
+    """Return the values that a list may hold; a text that Spark prints without quotes may hold a comma."""
+    if are_quoted:
+        return ["".join(each) for each in _LITERAL.findall(text)]
     parts = text.split(",")
     ends = range(1, len(parts) + 1)
     return [",".join(parts[start:end]).strip() for end in ends for start in range(end)]
