@@ -229,6 +229,7 @@ def test_filters_of_iceberg_are_the_partition_that_is_read(filters, partition) -
         ("[isnotnull(day#2), (day#2 >= 2026-01-02), (day#2 < 2026-02-01)]", "day=<2026-02-01&>=2026-01-02"),
         ("[day#2 IN (1,2)]", "day=|1|1%2C2|2"),
         ("[day#2 IN (a,b)]", "day=|a|a%2Cb|b"),
+        ("[isnotnull(day#2), (day#2 = a, b)]", "day=a%2C%20b"),
         ("[((day#2 = 1) OR (day#2 = 3))]", ""),
     ],
 )

@@ -45,7 +45,7 @@ _HIVE = re.compile(r"Partition Cols: \[(?P<columns>.*?#\d+L?)\].*?\]?\], \[(?P<f
 _HIVE_COLUMN = re.compile(r"(?P<name>.+?)(?P<id>#\d+)L?(?:, |\Z)", re.DOTALL)
 # A match is one of the filters that hold: `[isnotnull(day#1), (day#1 < 3)]`, `[day#1 IN (1,2)]`, `day >= '2026-01-01'`.
 _COMPARED = re.compile(
-    r"(?:\A\[|, )(?:\((?P<column>[^()#,]+)#\d+L? (?P<how>[<>]?=|[<>]) (?P<value>[^()#,]+)\)"
+    r"(?:\A\[|, )(?:\((?P<column>[^()#,]+)#\d+L? (?P<how>[<>]?=|[<>]) (?P<value>[^()#]+)\)"
     r"|(?P<column_in>[^()#,]+)#\d+L? IN \((?P<values>[^()#]+)\))(?=, |\]\s*\Z)"
 )
 _ICEBERG_COMPARED = re.compile(
