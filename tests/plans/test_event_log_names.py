@@ -76,6 +76,7 @@ def test_what_a_source_alone_filters_by_decides_on_the_rows(pushed, columns) -> 
         ("FileSink[file:/out]", "/out"),
         # As the program says it, in Spark 3.5.
         ("FileSink[out/orders]", "/data/lab/out/orders"),
+        ("DeltaSink[out/orders]", "/data/lab/out/orders"),
         ("DeltaSink[file:/out]", "/out"),
         ("ForeachBatchSink", None),
         ("MemorySink", None),
