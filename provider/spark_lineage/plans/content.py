@@ -78,7 +78,9 @@ _VALUE = hidden("value")
 # A glob begins here; the files that it matches lie in the directory before it (Hadoop's GlobPattern).
 _GLOB = re.compile(r"/[^/]*[*?\[{].*", re.DOTALL)
 # Spark 3.5 names a sink as the program did, which may be a relative path.
-_PLACE = re.compile(r"(?:(?:Delta|File)Sink\[(?P<sink>.+)|\w*(?:Source|Sink)\[(?P<place>/.*|[a-z][a-z0-9]*:/.*))\]", re.DOTALL)
+_PLACE = re.compile(
+    r"(?:(?:Delta|File)Sink\[(?P<sink>.+)|\w*(?:Source|Sink)\[(?P<place>/.*|[a-z][a-z0-9]*:/.*))\]", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
