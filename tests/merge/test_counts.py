@@ -52,6 +52,7 @@ def test_write_that_the_listener_does_not_name_is_counted(program: Any) -> None:
     ("node", "inputs", "is_counted"),
     [
         ("append_data_ledger.ledger", ["/lake/orders.csv"], True),
+        ("execute_save_into_data_source_command.a_b", ["/lake/orders.csv"], True),
         ("append_data", [], False),
         ("overwrite_by_expression_noop_table", ["/lake/orders.csv"], False),
         ("collect_limit", ["/lake/orders.csv"], False),

@@ -30,8 +30,7 @@ _COMMANDS_WITH_STATISTICS = (
 _COMMAND_OF_SOURCES = "execute_save_into_data_source_command"
 # Commands that write a dataset which the listener names on none of their events.
 _SILENT_COMMANDS = (
-    *("update_command", "delete_command", "insert_into_hive_dir", "restore_table_command"),
-    *("save_into_data_source", "insert_into_hadoop_fs_relation", "create_data_source_table_as_select"),
+    *("update_command", "delete_command", "insert_into_hive_dir", "restore_table_command", "save_into_data_source"),
     *("insert_into_hoodie_table", "merge_into_hoodie_table", "update_hoodie_table", "delete_hoodie_table"),
 )
 # Runs of these kinds write the rows that they read; to a sink that the listener does not know they have no output.
