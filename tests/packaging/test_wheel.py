@@ -168,7 +168,8 @@ def test_metadata_readme_links_lead_to_the_sources_of_the_release(distribution: 
     links = re.findall(r"\]\(([^)]+)\)", metadata["Description"])
     assert len(links) > 20
     assert [url for url in links if not url.startswith("https://")] == []
-    for url in (url for url in links if "spark-lineage/airflow-provider-spark-lineage" in url):
+    project = "spark-lineage/airflow-provider-spark-lineage/"
+    for url in (url for url in links if project in url and f"{project}actions/" not in url):
         source = (RAW if url.endswith(".svg") else SOURCE) + f"v{metadata['Version']}/"
         assert url.startswith(source)
         assert (ROOT / url.removeprefix(source).partition("#")[0]).exists()

@@ -103,6 +103,16 @@ def test_show_html_of_events_of_several_tasks_wants_a_job_name(
     assert len(json.loads(Scripts(out.read_text()).texts[0])["inputs"]) == 2
 
 
+def test_show_html_of_a_launch_directory_draws_the_event_that_the_task_has_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run-events.jsonl").write_text(json.dumps(wide_event(2, 4)) + "\n")
+    assert main(["show", str(tmp_path), "--html", str(tmp_path / "page.html")]) == 0
+    assert len(json.loads(Scripts((tmp_path / "page.html").read_text()).texts[0])["inputs"]) == 1
+    assert main(["show", str(tmp_path)]) == 2
+    assert "--html draws its run-events.jsonl" in capsys.readouterr().err
+
+
 def test_show_html_masks_secrets_of_a_merged_event(tmp_path: Path) -> None:
     event = wide_event(2, 4)
     event["run"]["facets"]["errorMessage"] = {

@@ -18,7 +18,13 @@ from spark_lineage.cli.terminal import print_lineage
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
-from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, local_directory, replace_file
+from spark_lineage.launch.directory import (
+    EVENTS_FILE,
+    RUN_EVENTS_FILE,
+    TRANSITIONS_FILE,
+    local_directory,
+    replace_file,
+)
 from spark_lineage.merge.conclusion import EndFacts, conclude
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.task import identity_of, kept_lineage, state_of
@@ -113,8 +119,16 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _kept_event(arguments: argparse.Namespace) -> Mapping[str, Any] | None:
-    """Return the last event of a task in a file of merged events, without secrets; None for any other file."""
-    if len(arguments.files) != 1 or arguments.event_log or not (path := Path(arguments.files[0])).is_file():
+    """Return the last event of a task in a file of merged events, without secrets; None for any other file.
+
+    The directory of a launch has such a file: the end that the task has sent.
+    """
+    if len(arguments.files) != 1 or arguments.event_log:
+        return None
+    path = Path(arguments.files[0])
+    if path.is_dir() and arguments.exit_code is None and not arguments.naming:
+        path /= RUN_EVENTS_FILE
+    if not path.is_file():
         return None
     found: dict[str, Mapping[str, Any]] = {}
     with contextlib.suppress(ValueError, LookupError, TypeError), path.open("rb") as lines:
@@ -194,7 +208,11 @@ def _sources(patterns: Sequence[str]) -> list[str]:
         elif path.is_dir():
             found = [str(each) for each in path.rglob("*") if is_lineage_file(each.name)]
             if all(is_status_file(each) for each in found):
-                raise InputError(f"no *.ndjson file in the directory {pattern}, plain or compressed")
+                hint = f": the run had the event log alone, and --html draws its {RUN_EVENTS_FILE}"
+                has_end = (path / RUN_EVENTS_FILE).is_file()
+                raise InputError(
+                    f"no *.ndjson file in the directory {pattern}, plain or compressed{hint if has_end else ''}"
+                )
         elif path.exists():
             # What the operator keeps beside the driver's file knows how the driver ended.
             beside = path.with_name(TRANSITIONS_FILE)

@@ -29,7 +29,7 @@ def _choice(label: str, description: str, unset: str, *values: str, **schema: An
     return _field(label, description, enum=[None, *values], values_display={"null": unset}, **schema)
 
 
-_TIMEOUT = _field("Timeout in seconds", "For the whole request and its answer; 10 by default.", "number")
+_TIMEOUT = _field("Timeout in seconds", "To connect, or for the acknowledgement of Kafka; 10 by default.", "number")
 _HEADERS = _field("Headers", 'A JSON object, like {"X-Api-Key": "{password}"}.', "object", section=_HTTP)
 _VERIFY = "true (the default), false, or the path of a file of certificate authorities."
 _CERTIFICATE = "Path of a PEM file on the workers; it may hold the key too."

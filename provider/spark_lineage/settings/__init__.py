@@ -264,9 +264,9 @@ class Settings:
     )
     records_dir: str = _setting(
         "",
-        "Where the last end of each task is kept, for its next START and for ``evidence`` ``auto``: a path, or a URL "
-        "such as of S3, whose user is an Airflow connection. Empty: below the lineage directory. For workers that "
-        "share no disk.",
+        "Where the last end of each task is kept: a path, or a URL, such as one of S3, whose user is an Airflow "
+        "connection. The next START and ``evidence`` ``auto`` use it. Empty: below the lineage directory. For workers "
+        "that share no disk.",
         example="s3://aws_default@bucket/records",
         is_argument=False,
     )
