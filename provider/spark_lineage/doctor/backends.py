@@ -58,7 +58,9 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
             )
         return
     kinds = [str(each.get("type", "without a type")) for each in all_of(transport)]
-    yield ok(f"Airflow's OpenLineage provider is active, with the transport {', '.join(kinds) or 'of its environment'}")
+    conn_id = airflow_connection()
+    named = f"connection {conn_id}" if conn_id else f"transport {', '.join(kinds) or 'of its environment'}"
+    yield ok(f"Airflow's OpenLineage provider is active, with the {named}")
     if "async_http" in kinds and not airflow.getboolean("openlineage", "execute_in_thread", fallback=False):
         yield bad(
             "the transport async_http loses the events of tasks: the process that sends them ends before they are sent",
@@ -106,7 +108,9 @@ def check_connections(setup: Setup) -> Iterator[Finding]:
 def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
     """Test the transport of Airflow's OpenLineage provider in the same way."""
     if conn_id := airflow_connection():
-        yield _tested(conn_id)
+        # Those that tasks send by are tested as such.
+        if conn_id not in setup.conn_ids:
+            yield _tested(conn_id)
         return
     transport = airflow_transport()
     if not transport:
