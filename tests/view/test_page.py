@@ -110,7 +110,7 @@ def test_show_html_of_a_launch_directory_draws_the_event_that_the_task_has_sent(
     assert main(["show", str(tmp_path), "--html", str(tmp_path / "page.html")]) == 0
     assert len(json.loads(Scripts((tmp_path / "page.html").read_text()).texts[0])["inputs"]) == 1
     assert main(["show", str(tmp_path)]) == 2
-    assert "--html draws its run-events.jsonl" in capsys.readouterr().err
+    assert "show --html draws what was sent" in capsys.readouterr().err
 
 
 def test_show_html_masks_secrets_of_a_merged_event(tmp_path: Path) -> None:

@@ -119,13 +119,11 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _kept_event(arguments: argparse.Namespace) -> Mapping[str, Any] | None:
-    """Return the last event of a task in a file of merged events, without secrets; None for any other file.
-
-    The directory of a launch has such a file: the end that the task has sent.
-    """
+    """Return the last event of a task in a file of merged events, without secrets; None for any other file."""
     if len(arguments.files) != 1 or arguments.event_log:
         return None
     path = Path(arguments.files[0])
+    # A launch has the end that its task has sent.
     if path.is_dir() and arguments.exit_code is None and not arguments.naming:
         path /= RUN_EVENTS_FILE
     if not path.is_file():
@@ -208,11 +206,8 @@ def _sources(patterns: Sequence[str]) -> list[str]:
         elif path.is_dir():
             found = [str(each) for each in path.rglob("*") if is_lineage_file(each.name)]
             if all(is_status_file(each) for each in found):
-                hint = f": the run had the event log alone, and --html draws its {RUN_EVENTS_FILE}"
-                has_end = (path / RUN_EVENTS_FILE).is_file()
-                raise InputError(
-                    f"no *.ndjson file in the directory {pattern}, plain or compressed{hint if has_end else ''}"
-                )
+                hint = "; of a run by the event log alone, show --html draws what was sent"
+                raise InputError(f"no *.ndjson file in the directory {pattern}, plain or compressed{hint}")
         elif path.exists():
             # What the operator keeps beside the driver's file knows how the driver ended.
             beside = path.with_name(TRANSITIONS_FILE)

@@ -58,8 +58,7 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
             )
         return
     kinds = [str(each.get("type", "without a type")) for each in all_of(transport)]
-    conn_id = airflow_connection()
-    named = f"connection {conn_id}" if conn_id else f"transport {', '.join(kinds) or 'of its environment'}"
+    named = f"connection {conn_id}" if (conn_id := airflow_connection()) else f"transport {', '.join(kinds)}"
     yield ok(f"Airflow's OpenLineage provider is active, with the {named}")
     if "async_http" in kinds and not airflow.getboolean("openlineage", "execute_in_thread", fallback=False):
         yield bad(
@@ -106,9 +105,8 @@ def check_connections(setup: Setup) -> Iterator[Finding]:
 
 
 def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
-    """Test the transport of Airflow's OpenLineage provider in the same way."""
+    """Test the transport of Airflow's OpenLineage provider in the same way, unless it is one of these connections."""
     if conn_id := airflow_connection():
-        # Those that tasks send by are tested as such.
         if conn_id not in setup.conn_ids:
             yield _tested(conn_id)
         return

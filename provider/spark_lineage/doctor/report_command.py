@@ -196,9 +196,7 @@ def _add_launch(report: _Report, launch: Launch) -> None:
         report.add_lines(f"event-log/{log.name}", (line for _, line in GrowingEventLog(log).finish()))
     if not logs:
         application = ", ".join(sorted(ids)) or "its application"
-        others = (
-            place for place in sorted(places) if not Path(local_directory(place) or "/").is_relative_to(directory)
-        )
+        others = [one for one in sorted(places) if str(directory) not in (local_directory(one) or "")]
         where = ", ".join(others) or directory
         report.missing.append(f"an event log of {application} in {where}: a task removes its own when it is read")
 
