@@ -16,6 +16,7 @@ from spark_lineage.adapters.emr_steps import EmrStepsAdapter
 from spark_lineage.adapters.glue import GlueAdapter
 from spark_lineage.inject.preparation import PreparedArguments
 from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
@@ -197,6 +198,19 @@ def test_job_of_emr_on_eks_has_properties_and_an_end() -> None:
     assert (service.adapter.end().status, service.adapter.end().detail) == ("FAILED", "USER_ERROR")
 
 
+def test_sql_of_emr_on_eks_has_its_properties_in_parameters_of_its_own() -> None:
+    driver = {"sparkSqlJobDriver": {"entryPoint": "a.sql", "sparkSqlParameters": "--conf spark.eventLog.dir=s3://own"}}
+    service = Service.of(EmrContainerAdapter, virtual_cluster_id="vc", job_driver=driver, configuration_overrides={})
+    service.submit({"jobDriver": driver, "configurationOverrides": {}})
+    assert service.adapter.arguments.conf["spark.eventLog.dir"] == "s3://own"
+
+
+def test_job_of_hive_is_asked_for_unchanged(serverless: Service) -> None:
+    given = {"jobDriver": {"hive": {"query": "s3://jobs/a.sql"}}}
+    assert serverless.submit(given) == given
+    assert (serverless.adapter.driver.is_submitted, serverless.adapter.lacking, serverless.warned) == (True, "", [])
+
+
 def steps_of(**operator: Any) -> Service:
     return Service.of(EmrStepsAdapter, **{"job_flow_id": "j-1", "steps": [], **operator})
 
@@ -251,11 +265,25 @@ def test_steps_without_spark_are_left_alone() -> None:
     assert service.adapter.observer is None
 
 
+def test_step_of_sql_has_options_right_after_its_command() -> None:
+    sql = step("daily", "spark-sql", "-f", "s3://jobs/daily.sql")
+    (changed,) = steps_of().submit({"JobFlowId": "j-1", "Steps": [sql]})["Steps"]
+    words = changed["HadoopJarStep"]["Args"]
+    assert (words[:3], words[-2:]) == (["spark-sql", "--conf", f"{APP_RUN_ID}=0192"], ["-f", "s3://jobs/daily.sql"])
+
+
+def test_secrets_of_each_step_are_learnt() -> None:
+    secrets = {"a.py": "geheim-of-a", "b.py": "geheim-of-b"}
+    steps = [step(name, "spark-submit", "--conf", f"spark.my.password={one}", name) for name, one in secrets.items()]
+    steps_of().submit({"JobFlowId": "j-1", "Steps": steps})
+    assert redact("no geheim-of-a, no geheim-of-b") == "no ***, no ***"
+
+
 @pytest.mark.parametrize("is_resumed", [False, True])
 def test_step_whose_command_is_in_a_text_is_lacking_beside_others(is_resumed: bool) -> None:
     steps = [
         step("shell", "bash", "-c", "spark-submit a.py"),
-        step("copy", "s3-dist-cp"),
+        step("copy", "s3-dist-cp", "--src=s3://lake/spark-submit-logs"),
         step("b", "spark-submit", "b.py"),
     ]
     service = steps_of(steps=steps if is_resumed else "[]")
@@ -308,6 +336,30 @@ def test_definition_of_a_glue_job_is_respected(glue: Service) -> None:
     assert arguments["--enable-spark-ui-legacy-path"] == "true"
     conf = glue.adapter.arguments.conf
     assert (conf["spark.of.job"], conf["spark.eventLog.dir"]) == ("1", "s3://own/logs/")
+
+
+def test_definition_of_a_glue_job_that_is_updated_has_nothing_of_the_former_one(glue: Service) -> None:
+    glue.answer(
+        "GetJob", {"Job": {"DefaultArguments": {"--conf": "spark.old=1"}, "NonOverridableArguments": {"--a": "b"}}}
+    )
+    glue.events.emit("before-parameter-build.glue.UpdateJob", params={"JobName": "orders", "JobUpdate": {"Role": "r"}})
+    assert glue.submit({"JobName": "orders", "Arguments": {}})["Arguments"]["--conf"] == f"{APP_RUN_ID}=0192"
+
+
+@pytest.mark.parametrize("command", ["pythonshell", "glueray"])
+def test_glue_job_without_spark_is_asked_for_unchanged(command: str, glue: Service) -> None:
+    glue.answer("GetJob", {"Job": {"Command": {"Name": command}}})
+    given = {"JobName": "orders", "Arguments": {"--day": "1"}}
+    assert glue.submit(given) == given
+    assert (glue.adapter.driver.is_submitted, glue.adapter.lacking, glue.warned) == (True, "", [])
+
+
+def test_glue_job_that_is_made_without_spark_is_asked_for_unchanged(glue: Service) -> None:
+    glue.answer("GetJob", {"Error": {"Code": "EntityNotFoundException"}}, 400)
+    made = {"Name": "orders", "Command": {"Name": "pythonshell"}}
+    glue.events.emit("before-parameter-build.glue.CreateJob", params=made)
+    given = {"JobName": "orders", "Arguments": {}}
+    assert glue.submit(given) == given
 
 
 def test_glue_job_that_no_run_may_change_runs_as_it_is(glue: Service) -> None:

@@ -162,8 +162,16 @@ class AwsAdapter(ServiceAdapter):
         ends = [DriverEnd(cls.status_of[state], cls.source, why or f"it is {state}") for state, why in found]
         return next((end for end in ends if end.status != "FINISHED"), DriverEnd("FINISHED", cls.source))
 
+    @property
+    def has_spark(self) -> bool:
+        """Whether the request is for a job of Spark; others are left as they are."""
+        return True
+
     def _provide(self, params: Mapping[str, Any], **_: Any) -> Mapping[str, Any]:
         self.request = params
+        if not self.has_spark:
+            self.driver.is_submitted = True
+            return params
         if (given := params.get("clientToken")) and _GENERATED.fullmatch(given) is None:
             self.driver.is_submitted = True
             return self.refuse(params, _REPEATED)

@@ -36,7 +36,13 @@ class _JobRunAdapter(AwsAdapter):
     def arguments(self) -> SubmitArguments:
         """The properties of the job, in either place."""
         driver = next(iter((self.request.get("jobDriver") or {}).values()), None) or {}
-        return as_arguments({**self._defaults(), **properties_in(driver.get("sparkSubmitParameters") or "")})
+        given = driver.get("sparkSubmitParameters") or driver.get("sparkSqlParameters") or ""
+        return as_arguments({**self._defaults(), **properties_in(given)})
+
+    @property
+    def has_spark(self) -> bool:
+        """Whether the job is not one of Hive, which EMR Serverless runs, too."""
+        return "hive" not in (self.request.get("jobDriver") or {})
 
     def _defaults(self) -> Mapping[str, str]:
         """Return ``spark-defaults`` of the job, or of its application, which the job's would replace as a whole."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
@@ -15,11 +16,13 @@ from spark_lineage.adapters.aws import AwsAdapter, as_arguments, properties_in
 from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
 from spark_lineage.launch.launch import Part
 from spark_lineage.launch.line import no_event_log
+from spark_lineage.secrets.redaction import remember_values
 
 _ENABLED, _DIRECTORY = "spark.eventLog.enabled", "spark.eventLog.dir"
 # The file systems of a cluster that workers read.
 _STORES = ("s3://", "s3a://", "s3n://")
-_COMMANDS = frozenset({"spark-submit", "run-example"})
+_COMMANDS = frozenset({"spark-submit", "spark-sql", "run-example"})
+_IN_TEXT = re.compile(rf"""(?:^|[\s/;&|("'`])(?:{"|".join(_COMMANDS)})(?:\s|$)""")
 
 
 @dataclass(eq=False)
@@ -60,7 +63,7 @@ class EmrStepsAdapter(AwsAdapter):
     def lacking(self) -> str:
         """The steps whose command of Spark is in a text, and those that alone log where no worker reads."""
         steps, known = self.request.get("Steps") or (), [step for step, _ in self._spark_steps()]
-        hidden = (one for one in steps if one not in known and "spark-submit" in " ".join(map(str, _arguments(one))))
+        hidden = (one for one in steps if one not in known and _IN_TEXT.search(" ".join(map(str, _arguments(one)))))
         common = self.arguments.conf
         unread = (one for one, _ in self._spark_steps() if _is_unread({**common, **properties_in(_arguments(one))}))
         is_known = _is_unread(common)
@@ -70,6 +73,16 @@ class EmrStepsAdapter(AwsAdapter):
         }
         named = {why: ", ".join(str(one.get("Name") or "step") for one in found) for why, found in reasons.items()}
         return no_event_log("; ".join(why % names for why, names in named.items() if names))
+
+    @property
+    def has_spark(self) -> bool:
+        """Whether a step runs Spark by a command that is known."""
+        return any(self._spark_steps())
+
+    def remember_secrets(self) -> None:
+        """Learn the secrets of each step."""
+        for step, _ in self._spark_steps():
+            remember_values(properties_in(_arguments(step)))
 
     def _spark_steps(self) -> Iterator[tuple[Mapping[str, Any], int]]:
         """Return the steps of a request that run Spark, and where their command is among their arguments."""
@@ -83,10 +96,6 @@ class EmrStepsAdapter(AwsAdapter):
         self.request = params
         own = (properties_in(_arguments(step)).get(_DIRECTORY, "") for step, _ in self._spark_steps())
         self.log_places = tuple(dict.fromkeys(one.rstrip("/") for one in own if one.startswith(_STORES)))
-        if not list(self._spark_steps()):
-            # Nothing of Spark, and nothing to look for.
-            self.driver.is_submitted = True
-            return params
         return super()._provide(params, **others)
 
     def changed(self, request: Mapping[str, Any], added: Mapping[str, str]) -> Mapping[str, Any]:

@@ -12,6 +12,8 @@ from spark_lineage.inject.properties import SubmitArguments
 _CONF, _SEPARATOR = "--conf", " --conf "
 _LOG_PATH, _UI, _LEGACY = "--spark-event-logs-path", "--enable-spark-ui", "--enable-spark-ui-legacy-path"
 _EVENT_LOG = "spark.eventLog."
+# The ``Command`` of a definition.
+_WITHOUT_SPARK = frozenset({"pythonshell", "glueray"})
 
 
 @dataclass(eq=False)
@@ -37,6 +39,7 @@ class GlueAdapter(AwsAdapter):
         self.request = {"Arguments": self.operator.script_args}
         self._defined: Mapping[str, str] = {}
         self._fixed: Mapping[str, str] = {}
+        self._command = ""
         # In place of an attribute that it sets: whoever finds a run of an earlier try sets it, too.
         stock = type(self.operator)._set_job_run_id
 
@@ -54,12 +57,20 @@ class GlueAdapter(AwsAdapter):
             client.meta.events.register(f"before-parameter-build.glue.{operation}", self._learn_new)
 
     def _learn(self, parsed: Mapping[str, Any], **_: Any) -> None:
-        self._learn_new(parsed.get("Job") or {})
+        if job := parsed.get("Job"):
+            self._learn_new(job)
 
     def _learn_new(self, params: Mapping[str, Any], **_: Any) -> None:
+        # An update removes what it does not have.
         job = params.get("JobUpdate") or params
-        self._defined = job.get("DefaultArguments") or self._defined
-        self._fixed = job.get("NonOverridableArguments") or self._fixed
+        self._defined = job.get("DefaultArguments") or {}
+        self._fixed = job.get("NonOverridableArguments") or {}
+        self._command = (job.get("Command") or {}).get("Name", "")
+
+    @property
+    def has_spark(self) -> bool:
+        """Whether the job is neither a shell of Python nor one of Ray."""
+        return self._command not in _WITHOUT_SPARK
 
     @property
     def place(self) -> str:
