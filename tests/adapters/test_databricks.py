@@ -39,11 +39,12 @@ class Hook:
         return {"error": self.error}
 
 
-def adapter(hook: Hook, payload: Any = PAYLOAD, **arguments: Any) -> DatabricksAdapter:
+def adapter(hook: Hook, payload: Any = PAYLOAD, event_log_dir: str = "", **arguments: Any) -> DatabricksAdapter:
     operator = SimpleNamespace(
         _get_merged_json=lambda: payload, wait_for_termination=True, databricks_conn_id="d", **arguments
     )
-    task = AdaptedTask(lambda: None, lambda: False, None, None, "remote_job_id", GUARD)  # type: ignore[arg-type]
+    places: Any = SimpleNamespace(settings=lambda: SimpleNamespace(event_log_dir=event_log_dir))
+    task = AdaptedTask(lambda: None, lambda: False, places, None, "remote_job_id", GUARD)
     return DatabricksAdapter.of(operator, hook, task)
 
 
@@ -125,6 +126,43 @@ def test_why_nothing_can_be_added(payload: dict[str, Any], why: str) -> None:
     found = why_unreached(SimpleNamespace(_get_merged_json=lambda: payload))
     assert found.startswith(why)
     assert bool(found) == bool(why)
+
+
+OWN = {"spark_conf": {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "s3://own/logs/"}}
+DELIVERED = {"cluster_log_conf": {"dbfs": {"destination": "dbfs:/logs"}}}
+
+
+@pytest.mark.parametrize("clusters", [(OWN, {}), ({}, OWN), (OWN, OWN, {})])
+def test_cluster_with_a_log_of_its_own_is_read_there_beside_others(clusters: tuple[Any, ...]) -> None:
+    hook, tasks = Hook({}), [{"new_cluster": one, "spark_python_task": {}} for one in clusters]
+    one = adapter(hook, {"tasks": tasks}, event_log_dir="s3://shared")
+    assert one.arguments.conf == {}
+    one.injected = {"spark.eventLog.dir": "s3://shared"}
+    hook.submit_run({"tasks": tasks})
+    assert one.log_places == ("s3://own/logs",)
+    given = [task["new_cluster"]["spark_conf"]["spark.eventLog.dir"] for task in hook.submitted[0]["tasks"]]
+    assert given == ["s3://own/logs/" if cluster == OWN else "s3://shared" for cluster in clusters]
+    assert one.lacking == ""
+
+
+def test_clusters_that_share_a_log_of_their_own_are_read_there() -> None:
+    tasks = [{"new_cluster": OWN, "spark_python_task": {}}] * 2
+    assert adapter(Hook({}), {"tasks": tasks}, event_log_dir="s3://shared").arguments.conf == OWN["spark_conf"]
+
+
+@pytest.mark.parametrize(
+    ("second", "shared", "is_lacking"),
+    [
+        ({}, "", True),
+        ({"spark_conf": {"spark.eventLog.dir": "dbfs:/logs"}}, "s3://shared", True),
+        ({"spark_conf": {"spark.eventLog.enabled": "false"}}, "s3://shared", True),
+        (DELIVERED, "", False),
+    ],
+)
+def test_cluster_whose_log_is_not_read_is_lacking_beside_others(second: Any, shared: str, is_lacking: bool) -> None:
+    tasks = [{"new_cluster": one, "spark_python_task": {}} for one in (OWN, second)]
+    found = adapter(Hook({}), {"tasks": tasks}, event_log_dir=shared).lacking
+    assert found == ("no event log is read: a cluster of the run logs where no worker reads" if is_lacking else "")
 
 
 def test_task_on_an_existing_cluster_is_lacking_beside_others() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -46,6 +47,18 @@ def test_spark_submit_takes_them_as_options_before_the_users() -> None:
     assert payload["new_cluster"] == {"num_workers": 1}
     (place,) = places_of({"spark_submit_params": parameters})
     assert place.conf == {"spark.a": "b=c"}
+
+
+@pytest.mark.parametrize("options", [["--conf=spark.eventLog.dir=s3://own"], ["-c", "spark.eventLog.dir=s3://own"]])
+def test_log_of_the_user_is_found_in_every_spelling_of_an_option(options: list[str]) -> None:
+    parameters = added({"spark_submit_task": {"parameters": [*options, "d.jar"]}})["spark_submit_task"]["parameters"]
+    assert parameters == ["--conf", "spark.openlineage.parentRunId=r", *options, "d.jar"]
+
+
+def test_spark_submit_without_parameters_takes_no_properties() -> None:
+    payloads = {"job_id": 7, "spark_submit_params": []}, {"new_cluster": {}, "spark_submit_task": {"parameters": []}}
+    for payload in payloads:
+        assert added(copy.deepcopy(payload)) == payload
 
 
 def test_users_properties_win_and_keep_their_log() -> None:

@@ -95,6 +95,12 @@ def test_batch_that_a_trigger_waits_for_is_the_task(how, end, run: Callable[...,
     assert outcome.names("outputs") == [str(folder / "doubled")]
 
 
+def test_task_that_resumes_without_what_it_had_kept_says_that_it_has_no_lineage(run: Callable[..., Outcome]) -> None:
+    outcome = run("succeed", deferrable=True, fails="kept")
+    assert outcome.error is None, outcome.printed
+    assert "The task has no lineage: it submitted no job" in outcome.printed
+
+
 def test_batch_that_is_not_waited_for_is_a_job_of_its_own(
     run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, server: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,7 +214,8 @@ class Bench:
         :param log: lines that the driver prints afterwards
         :param signal_parent: SIGUSR1 kills the task as Airflow does, SIGUSR2 ends it as a timeout does
         :param store: what Airflow's task state store holds; None where there is no store
-        :param fails: ``store`` for a store that cannot be written to
+        :param fails: ``store`` for a store that cannot be written to, ``kept`` for a deferred task that resumes without
+            what it has kept, as in ``airflow dags test``
         :param context: what Airflow's context holds besides
         :param can_hang: whether the lineage directory hangs as long as the file ``hangs`` is there
         :param event_log: a file that the driver writes as its event log
@@ -431,7 +432,7 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
                 waiting: Any = deferred
                 while waiting is not None:
                     operator = _operator(scenario)
-                    waiting = _wake(operator, waiting, context)
+                    waiting = _wake(operator, waiting, context, forgets=scenario["fails"] == "kept")
         except BaseException as raised:
             error = raised
             if isinstance(raised, AirflowTaskTimeout):
@@ -484,7 +485,7 @@ def _begun(operator: Any, context: dict[str, Any]) -> Any:
     raise TaskDeferred(trigger=trigger, method_name=first.next_method)
 
 
-def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
+def _wake(operator: Any, deferred: Any, context: dict[str, Any], *, forgets: bool) -> Any:
     """Have the trigger wait, and a new operator go on with its event, which may defer again; it is returned then.
 
     What is kept between them is JSON; it goes on in another process, which knows no secret yet.
@@ -505,7 +506,10 @@ def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
         return await anext(trigger.run())
 
     try:
-        kept = {**(deferred.kwargs or {}), "event": json.loads(json.dumps(asyncio.run(event()).payload))}
+        kept = {
+            **((not forgets and deferred.kwargs) or {}),
+            "event": json.loads(json.dumps(asyncio.run(event()).payload)),
+        }
         operator.resume_execution(deferred.method_name, kept, context)
     except TaskDeferred as again:
         return again

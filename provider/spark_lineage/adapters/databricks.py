@@ -14,14 +14,16 @@ from spark_lineage.adapters.databricks_run import places_of, unreached
 from spark_lineage.adapters.service import ANSWER_SECONDS, ServiceAdapter
 from spark_lineage.inject.preparation import Submitter
 from spark_lineage.inject.properties import SubmitArguments
-from spark_lineage.launch.directory import DELIVERED
+from spark_lineage.launch.directory import DELIVERED, local_directory, remote_directory
 from spark_lineage.launch.driver import DriverEnd
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.line import no_event_log
 from spark_lineage.secrets.redaction import remember_values
 
 _SOURCE = "Databricks"
-_DELIVERY_SECONDS, _DIRECTORY = 330, "spark.eventLog.dir"
+_DELIVERY_SECONDS, _EVENT_LOG, _DIRECTORY = 330, "spark.eventLog.", "spark.eventLog.dir"
+# The directories that workers read; one of a path is for clusters on a disk that is shared.
+_STORES = ("s3://", "s3a://", "gs://", "abfss://", "dbfs://", "hdfs://", "file:", "/")
 # ``RunLifeCycleState`` and ``RunResultState``.
 _OVER = frozenset({"TERMINATED", "SKIPPED", "INTERNAL_ERROR"})
 _STATUS_OF: Mapping[str, Any] = {"SUCCESS": "FINISHED", "CANCELED": "KILLED"}
@@ -73,21 +75,42 @@ class DatabricksAdapter(ServiceAdapter):
     def arguments(self) -> SubmitArguments:
         """The properties of the first cluster; others have what they have set otherwise.
 
-        Where its log is delivered, that is its directory.
+        Where its log is delivered, that is its directory. If clusters log in several, each has its own, or the setting.
         """
-        places = places_of(_payload(self.operator))
-        conf = {**places[0].delivered, **places[0].conf} if places else {}
-        place = conf.get(_DIRECTORY, "")
-        if place.startswith("dbfs:/") and place.endswith(DELIVERED):
-            # It is read with the connection of the task.
-            conf[_DIRECTORY] = f"dbfs://{self.operator.databricks_conn_id}@/{place.removeprefix('dbfs:').lstrip('/')}"
-        return SubmitArguments(conf)
+        first, *others = self._confs or [{}]
+        if any(one.get(_DIRECTORY) != first.get(_DIRECTORY) for one in others) and self._shared_directory:
+            first = {key: value for key, value in first.items() if not key.startswith(_EVENT_LOG)}
+        return SubmitArguments(first)
+
+    @property
+    def _confs(self) -> list[dict[str, str]]:
+        """The properties of each cluster, with the directory from which its log is read."""
+        confs = [{**one.delivered, **one.conf} for one in places_of(_payload(self.operator))]
+        for conf in confs:
+            place = conf.get(_DIRECTORY, "")
+            if place.startswith("dbfs:/") and place.endswith(DELIVERED):
+                # It is read with the connection of the task.
+                user = self.operator.databricks_conn_id
+                conf[_DIRECTORY] = f"dbfs://{user}@/{place.removeprefix('dbfs:').lstrip('/')}"
+        return confs
+
+    @property
+    def _shared_directory(self) -> str:
+        return self.task.places.settings().event_log_dir
 
     @property
     def lacking(self) -> str:
-        """The tasks of the run to whose clusters nothing is added."""
-        names = unreached(_payload(self.operator))
-        return no_event_log(_UNREACHED % ", ".join(names) if names else "")
+        """The tasks of the run to whose clusters nothing is added, and whether a cluster alone is not read."""
+        names, confs = unreached(_payload(self.operator)), self._confs
+        reasons = [_UNREACHED % ", ".join(names)] if names else []
+        if len(confs) > 1 and any(map(self._is_read, confs)) and not all(map(self._is_read, confs)):
+            reasons.append("a cluster of the run logs where no worker reads")
+        return no_event_log("; ".join(reasons))
+
+    def _is_read(self, conf: Mapping[str, str]) -> bool:
+        is_off = conf.get(f"{_EVENT_LOG}enabled", "true").lower() != "true"
+        own = conf.get(_DIRECTORY)
+        return not is_off and (bool(self._shared_directory) if own is None else own.startswith(_STORES))
 
     def remember_secrets(self) -> None:
         """Learn the secrets of all clusters."""
@@ -97,7 +120,7 @@ class DatabricksAdapter(ServiceAdapter):
     @property
     def log_delay(self) -> int:  # type: ignore[override]
         """The rhythm in which Databricks delivers logs, where it does."""
-        return _DELIVERY_SECONDS if self.arguments.conf.get(_DIRECTORY, "").endswith(DELIVERED) else 0
+        return _DELIVERY_SECONDS if any(one.get(_DIRECTORY, "").endswith(DELIVERED) for one in self._confs) else 0
 
     def ask(self, external_id: str) -> DriverEnd | None:
         """Ask for the run."""
@@ -114,6 +137,10 @@ class DatabricksAdapter(ServiceAdapter):
             return DriverEnd("UNKNOWN", _SOURCE, "Databricks does not know the run any more")
 
     def _submit(self, submit: Any, json: dict[str, Any]) -> Any:
+        with self.task.guard("The logs of some clusters are not read", can_fail=False):
+            own = [one[_DIRECTORY] for one in self._confs if _DIRECTORY in one and self._is_read(one)]
+            found = (remote_directory(one) or local_directory(one) for one in own)
+            self.log_places = tuple(dict.fromkeys(filter(None, found)))
         self.begin()
         payload = json
         with self.task.guard("Nothing is added to the run", can_fail=False):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
+from spark_lineage.inject.properties import properties_in
 from spark_lineage.launch.directory import DELIVERED
 
 _CONF = "--conf"
@@ -37,8 +37,7 @@ class Place:
         given = self.owner.get(self.key) or {}
         if isinstance(given, dict):
             return {key: str(value) for key, value in given.items()}
-        pairs = (value.partition("=") for flag, value in pairwise(given) if flag == _CONF)
-        return {key: value for key, separator, value in pairs if separator}
+        return properties_in(given)
 
     @property
     def delivered(self) -> dict[str, str]:
@@ -67,8 +66,8 @@ class Place:
 
 def places_of(payload: dict[str, Any]) -> list[Place]:
     """Return where a run takes Spark properties: of ``runs/submit``, or of ``run-now``."""
-    if isinstance(payload.get("spark_submit_params"), list):
-        return [Place(payload, "spark_submit_params")]
+    if isinstance(given := payload.get("spark_submit_params"), list):
+        return [Place(payload, "spark_submit_params")] if given else []
     shared = [one.get("new_cluster") for one in payload.get("job_clusters") or ()]
     of_tasks = (_place(task) for _, task in tasks_of(payload))
     return [*(Place(one) for one in shared if isinstance(one, dict)), *filter(None, of_tasks)]
@@ -92,8 +91,8 @@ def unreached(payload: dict[str, Any]) -> list[str]:
 
 
 def _place(task: dict[str, Any]) -> Place | None:
-    submit = task.get("spark_submit_task")
-    if isinstance(submit, dict) and isinstance(submit.get("parameters"), list):
-        return Place(submit, "parameters")
+    if isinstance(submit := task.get("spark_submit_task"), dict):
+        given = submit.get("parameters")
+        return Place(submit, "parameters") if given and isinstance(given, list) else None
     cluster = task.get("new_cluster")
     return Place(cluster) if isinstance(cluster, dict) else None

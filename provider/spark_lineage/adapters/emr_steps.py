@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 from msgspec import structs
 from openlineage.client.uuid import generate_new_uuid
 
-from spark_lineage.adapters.aws import AwsAdapter, as_arguments, properties_in
-from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
+from spark_lineage.adapters.aws import AwsAdapter, as_arguments
+from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments, properties_in
+from spark_lineage.launch.directory import remote_directory
 from spark_lineage.launch.launch import Part
 from spark_lineage.launch.line import no_event_log
 from spark_lineage.secrets.redaction import remember_values
@@ -95,7 +96,8 @@ class EmrStepsAdapter(AwsAdapter):
     def _provide(self, params: Mapping[str, Any], **others: Any) -> Mapping[str, Any]:
         self.request = params
         own = (properties_in(_arguments(step)).get(_DIRECTORY, "") for step, _ in self._spark_steps())
-        self.log_places = tuple(dict.fromkeys(one.rstrip("/") for one in own if one.startswith(_STORES)))
+        found = (remote_directory(one) for one in own if one.startswith(_STORES))
+        self.log_places = tuple(dict.fromkeys(filter(None, found)))
         return super()._provide(params, **others)
 
     def changed(self, request: Mapping[str, Any], added: Mapping[str, str]) -> Mapping[str, Any]:

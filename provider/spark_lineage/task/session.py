@@ -240,14 +240,17 @@ class LineageSession:
     ) -> None:
         """Finish the task, unless it goes on in another process."""
         is_deferred = kind is not None and kind.__name__ == DEFERRED
-        is_submitted = self._prepared is not None and self._prepared.adapter.driver.is_submitted
+        adapter = self._prepared.adapter if self._prepared is not None else None
+        is_submitted = adapter is not None and adapter.driver.is_submitted
         if is_deferred and self._defers:
             if self._running is not None:
                 self._running.suspend()
             self._events.deliver()
             return
-        # An operator that defers itself goes on in another session, which may be the one that submits.
-        if (is_deferred or (self._is_resumed and error is None)) and not is_submitted:
+        # An operator that defers itself goes on in another session, which may be the one that submits. A service's job
+        # that was submitted before is known, unless Airflow has lost what was kept of it.
+        is_over = self._is_resumed and error is None and not (adapter is not None and adapter.is_service)
+        if (is_deferred or is_over) and not is_submitted:
             return
         # The OpenLineage provider sends COMPLETE of a task that skips itself.
         error = None if kind is not None and kind.__name__ in (DEFERRED, _SKIPPED) else error
