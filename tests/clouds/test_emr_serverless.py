@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,8 @@ from http_server import Handler, serving
 from msgspec import structs
 from service_jobs import PROGRAM, assert_recovered, lost_task, state
 
-from spark_lineage.launch.launch import TaskKey
+from spark_lineage.adapters.emr import EmrServerlessAdapter
+from spark_lineage.launch.launch import Launch, TaskKey
 from spark_lineage.launch.log import Log
 from spark_lineage.recover.recovery import recover
 from spark_lineage.recover.search import LostTry
@@ -331,3 +333,15 @@ def test_job_whose_request_must_not_change_says_so(run: Callable[..., Outcome], 
         (counted,) = event["run"]["facets"]["sparkLineage_collection"]["setAside"]
         assert counted.startswith("no event log is read: it has a client_request_token of its own")
     assert not aws.submitted(outcome.last["returned"])[:-3]
+
+
+def test_service_that_does_not_answer_is_asked_once_for_a_short_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        extra = {"region_name": "us-east-1", "endpoint_url": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        connection = {"conn_type": "aws", "login": "test", "password": "not-a-key-of-anybody", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_SILENT", json.dumps(connection))
+        launch = Launch("", "", external_id="job", conn_id="silent", master="emr-serverless:us-east-1:00app")
+        begun = time.monotonic()
+        with pytest.raises(Exception, match="[Tt]ime(d )?out"):
+            EmrServerlessAdapter.end_of(launch)
+        assert time.monotonic() < begun + 10

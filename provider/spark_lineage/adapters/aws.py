@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from spark_lineage.adapters.adapter import AdaptedTask, remote_submitter
-from spark_lineage.adapters.service import ServiceAdapter
+from spark_lineage.adapters.service import ANSWER_SECONDS, ServiceAdapter
 from spark_lineage.inject.preparation import PreparedArguments, Submitter
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.driver import DriverEnd
@@ -137,9 +137,13 @@ class AwsAdapter(ServiceAdapter):
     def end_of(cls, launch: Launch) -> DriverEnd | None:
         """Ask the service for the jobs of a launch; what it does not know any more has an unknown end."""
         from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
+        from botocore.config import Config
 
         _, region, place = launch.master.split(":", 2)
-        client = AwsBaseHook(launch.conn_id or None, client_type=cls.service, region_name=region or None).conn
+        hook = AwsBaseHook(launch.conn_id or None, client_type=cls.service, region_name=region or None)
+        # By default it asks five times, for a minute each.
+        once = Config(connect_timeout=ANSWER_SECONDS, read_timeout=ANSWER_SECONDS, retries={"total_max_attempts": 1})
+        client = hook.get_client_type(config=hook.config.merge(once))
         found = []
         for job_id in str(launch.external_id).split(","):
             try:
