@@ -149,7 +149,7 @@ class AwsAdapter(ServiceAdapter):
             try:
                 found.append(cls.state(cls.answer(client, place, job_id))[1:])
             except Exception as error:
-                if getattr(error, "response", {}).get("Error", {}).get("Code") not in _GONE:
+                if (getattr(error, "response", None) or {}).get("Error", {}).get("Code") not in _GONE:
                     raise
                 return DriverEnd("UNKNOWN", cls.source, f"the service does not know {job_id} any more")
         return cls.worst(found)
