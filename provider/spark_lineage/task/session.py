@@ -78,6 +78,7 @@ class LineageSession:
         self._prepared: Prepared | None = None
         self._running: Running | None = None
         self._defers = self._has_looked = False
+        self._kept_lacking = ""
         # The start of the first process, if the task was deferred.
         self._began = self._started.timestamp()
 
@@ -150,7 +151,7 @@ class LineageSession:
         """The reason, as it is counted, why the job has no source of lineage; None where it has one."""
         if self._running is not None:
             return None if self._running.is_injected else self._running.submission.collector.counts
-        return None if self._prepared is None else LineCounts.of(self._prepared.lacking())
+        return None if self._prepared is None else LineCounts.of(self._kept_lacking or self._prepared.lacking())
 
     def polling(self) -> None:
         """Note that the provider waits for a remote driver: its own, or that of an earlier try."""
@@ -179,6 +180,8 @@ class LineageSession:
             yarn_urls = ours.yarn_urls or launch.yarn_urls
             launch = structs.replace(ours, external_id=launch.external_id, yarn_urls=yarn_urls)
         known = {"began": self._began, "has_looked": self._has_looked, "links": self._links.urls}
+        if self._running is None and self._prepared is not None:
+            known["lacking"] = self._prepared.lacking()
         return {"launch": storable(launch), "transitions": transitions, **known}
 
     def handover_of_service(self) -> dict[str, Any] | None:
@@ -196,7 +199,11 @@ class LineageSession:
         self._links.urls |= handover.get("links", {})
         self._began = handover.get("began", self._began)
         with self._guard("The lineage of the job is not collected"):
-            if self._prepared is not None:
+            if self._prepared is not None and "lacking" in handover:
+                # Nothing was added to the job: it has no directory, and its START is still to be sent.
+                self._kept_lacking = handover["lacking"]
+                self._prepared.adapter.driver.is_submitted = True
+            elif self._prepared is not None:
                 self._running = self._prepared.adapter.observer = self._prepared.resume(handover, seen)
                 self._events.resume()
 
