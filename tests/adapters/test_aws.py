@@ -366,13 +366,18 @@ def test_glue_job_that_no_run_may_change_runs_as_it_is(glue: Service) -> None:
     given = {"JobName": "orders", "Arguments": {}}
     assert glue.submit(given) == given
     assert "no run may change" in glue.warned[0]
+    # Nothing is waited for.
+    assert glue.adapter.injected == {}
 
 
-def test_glue_job_that_logs_for_its_console_alone_has_no_log_to_read(glue: Service) -> None:
-    defined = {"--spark-event-logs-path": "s3://own/logs/", "--enable-spark-ui-legacy-path": "false"}
+@pytest.mark.parametrize("argument", ["--enable-spark-ui-legacy-path", "--enable-spark-ui"])
+def test_glue_job_that_logs_for_its_console_alone_or_not_at_all_has_no_log_to_read(
+    argument: str, glue: Service
+) -> None:
+    defined = {"--spark-event-logs-path": "s3://own/logs/", argument: "false"}
     glue.answer("GetJob", {"Job": {"DefaultArguments": defined}})
     glue.adapter.request = {"Arguments": {}}
-    assert glue.adapter.arguments.conf == {"spark.eventLog.enabled": "false by --enable-spark-ui-legacy-path"}
+    assert glue.adapter.arguments.conf == {"spark.eventLog.enabled": f"false by {argument}"}
 
 
 def test_client_that_is_connected_twice_is_listened_to_once(serverless: Service) -> None:

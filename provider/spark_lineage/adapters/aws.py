@@ -167,14 +167,20 @@ class AwsAdapter(ServiceAdapter):
         """Whether the request is for a job of Spark; others are left as they are."""
         return True
 
+    @property
+    def why_fixed(self) -> str:
+        """Why the request must not change; empty where it may."""
+        given = self.request.get("clientToken")
+        return _REPEATED if given and _GENERATED.fullmatch(given) is None else ""
+
     def _provide(self, params: Mapping[str, Any], **_: Any) -> Mapping[str, Any]:
         self.request = params
         if not self.has_spark:
             self.driver.is_submitted = True
             return params
-        if (given := params.get("clientToken")) and _GENERATED.fullmatch(given) is None:
+        if why := self.why_fixed:
             self.driver.is_submitted = True
-            return self.refuse(params, _REPEATED)
+            return self.refuse(params, why)
         self.begin()
         return self.changed(params, self.injected) if self.injected else params
 

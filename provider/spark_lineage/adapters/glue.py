@@ -68,6 +68,12 @@ class GlueAdapter(AwsAdapter):
         self._command = (job.get("Command") or {}).get("Name", "")
 
     @property
+    def why_fixed(self) -> str:
+        """Why nothing can be added to a run."""
+        is_fixed = _CONF in self._fixed
+        return f"its definition has {_CONF} among the arguments that no run may change" if is_fixed else ""
+
+    @property
     def has_spark(self) -> bool:
         """Whether the job is neither a shell of Python nor one of Ray."""
         return self._command not in _WITHOUT_SPARK
@@ -90,15 +96,14 @@ class GlueAdapter(AwsAdapter):
         # Glue overwrites these.
         conf = {key: value for key, value in conf.items() if not key.startswith(_EVENT_LOG)}
         log = {f"{_EVENT_LOG}enabled": "true", f"{_EVENT_LOG}dir": path} if (path := effective.get(_LOG_PATH)) else {}
-        if str(effective.get(_LEGACY, "true")).lower() != "true":
-            # Of the format for its console, files and names are not documented.
-            log = {f"{_EVENT_LOG}enabled": f"false by {_LEGACY}"}
+        # Of the format for its console, files and names are not documented.
+        for key in (_LEGACY, _UI):
+            if str(effective.get(key, "true")).lower() != "true":
+                log = {f"{_EVENT_LOG}enabled": f"false by {key}"}
         return as_arguments({**conf, **log})
 
     def changed(self, request: Mapping[str, Any], added: Mapping[str, str]) -> Mapping[str, Any]:
         """Return a request whose arguments have what is added, and a place for the event log."""
-        if _CONF in self._fixed:
-            return self.refuse(request, f"its definition has {_CONF} among the arguments that no run may change")
         path = added.get(f"{_EVENT_LOG}dir") or self.arguments.conf.get(f"{_EVENT_LOG}dir", "")
         log = {_LOG_PATH: path, _UI: "true", _LEGACY: "true"}
         effective = self._effective
