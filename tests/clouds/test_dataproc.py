@@ -163,6 +163,15 @@ def test_driver_that_fails_keeps_what_it_had_written(kind: str, run: Callable[..
     assert "hunter2" not in str(outcome.lineage)
 
 
+def test_driver_that_leaves_no_log_is_counted(run: Callable[..., Outcome], folder: Path) -> None:
+    program = {"main_python_file_uri": str(folder / "nowhere.py")}
+    outcome = run("job", "succeed", job={"placement": {"cluster_name": "c"}, "pyspark_job": program})
+    assert state(outcome) == "FAIL", outcome.printed
+    assert outcome.lineage is not None
+    counted = outcome.lineage["run_facets"]["sparkLineage_collection"]["setAside"]
+    assert counted == {"event log without its end": 1}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_driver_that_is_killed_is_cancelled(
     kind: str, run: Callable[..., Outcome], real_spark: RealSpark, folder: Path, service: DataprocServer

@@ -28,6 +28,7 @@ from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status
 from spark_lineage.secrets.redaction import explain_error
 from spark_lineage.submission.declared import add_inlets_and_outlets
+from spark_lineage.submission.log_mirror import CUT_OFF
 from spark_lineage.task.last_end import CHANGING_NAMES, ListenerNeed, with_last_types
 from spark_lineage.task.links import JOB
 from spark_lineage.watch.dialect import LOG_BYTES, LOG_LINES
@@ -108,6 +109,8 @@ class Ended:
         if running.is_injected and is_whole and not has_source:
             text = nothing_came(running.launch, collector.counts, has_listener=running.has_listener)
             lacking = LineageRequiredError(text)
+            if running.launch.service and not collector.counts.set_aside:
+                collector.counts.add(CUT_OFF)
         return cls(running, lineage, error, lacking)
 
     def report(self, events: TaskEvents) -> None:
