@@ -139,7 +139,7 @@ def _run_job(job: Any, driver: Mapping[str, Any], success: str, s3: Any, runner:
     defaults = [one["properties"] for one in configurations if one["classification"] == "spark-defaults"]
     command = ["spark-submit", *_options(defaults[0] if defaults else {})]
     command += shlex.split(driver.get("sparkSubmitParameters") or "")
-    command += [driver.get("entryPoint", "no.py"), *(driver.get("entryPointArguments") or ())]
+    command += [driver["entryPoint"], *(driver.get("entryPointArguments") or ())]
     job.state = "RUNNING"
     with _delivering(job, runner, s3) as own:
         is_done, error = runner.run(job.id, command, lambda: job.state != "RUNNING", own)
@@ -277,7 +277,7 @@ def _found(serverless: Any, containers: Any, emr: Any, glue: Any, s3: Any) -> It
     """Return all that was ever submitted, each by a name of its own, with what runs it."""
     for jobs in list(serverless.job_runs.values()):
         for job in list(jobs):
-            yield job.id, _run_job, job, next(iter(job.job_driver.values())), "SUCCESS", s3
+            yield job.id, _run_job, job, job.job_driver["sparkSubmit"], "SUCCESS", s3
     for job in list(containers.job_runs.values()):
         yield job.id, _run_job, job, job.job_driver["sparkSubmitJobDriver"], "COMPLETED", s3
     for cluster in list(emr.clusters.values()):

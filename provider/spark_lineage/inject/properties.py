@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from spark_lineage.launch.directory import LOG_DIRECTORY
 from spark_lineage.secrets.redaction import holds_secret
@@ -42,7 +39,6 @@ _CONTINUE = f"{PREFIX}continueOnFailure"
 _MEMBERS = f"{PREFIX}transports"
 _OURS = f"{_MEMBERS}.spark_lineage."
 _USERS = f"{_MEMBERS}.user."
-_CONF_OPTIONS = ("--conf", "-c")
 
 
 def split(text: str, separator: str = ",") -> list[str]:
@@ -148,16 +144,6 @@ class SubmitArguments:
     driver_class_path: str | None = None
     packages: str | None = None
     py_files: str | None = None
-
-
-def properties_in(arguments: str | Iterable[str]) -> dict[str, str]:
-    """Return the Spark properties among the arguments of ``spark-submit``; a text is taken apart as a shell does."""
-    parts: list[str] = []
-    with suppress(ValueError):
-        parts = shlex.split(arguments) if isinstance(arguments, str) else [str(each) for each in arguments]
-    given = [value for option, value in pairwise(parts) if option in _CONF_OPTIONS]
-    given += [part.removeprefix("--conf=") for part in parts if part.startswith("--conf=")]
-    return dict(pair.split("=", 1) for pair in given if "=" in pair)
 
 
 def inject_jar(
