@@ -172,8 +172,8 @@ def nothing_came(launch: Launch, counts: LineCounts, *, has_listener: bool) -> s
         f"({counts.set_aside_total} lines set aside). A program that ended before it made a SparkSession leaves none. "
         "Else the three most likely causes: "
         "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log; "
-        f"(2) {_UNREACHED[launch.events_from]}; (3) the listener was switched off: look for spark.openlineage.disabled, "
-        "spark.extraListeners or spark.openlineage.transport.* set by the program itself."
+        f"(2) {_UNREACHED[launch.events_from]}; (3) the listener was switched off: look for "
+        "spark.openlineage.disabled, spark.extraListeners or spark.openlineage.transport.* set by the program itself."
     )
 
 
