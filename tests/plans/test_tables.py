@@ -58,7 +58,7 @@ def test_an_identifier(identifier, parts) -> None:
     ("identifier", "namespace", "name", "symlink"),
     [
         ("`spark_catalog`.`default`.`t`", "file", "/wh/t", ("file:/wh", "default.t")),
-        ("spark_catalog.db.t", "file", "/wh/db.db/t", ("file:/wh", "db.t")),
+        ("spark_catalog.db.t", "file:/wh", "db.t", ("file:/wh", "db.t")),
         ("t", "file", "/wh/t", ("file:/wh", "default.t")),
         ("ice.db.t", "s3://bucket", "ice/db/t", ("s3a://bucket/ice", "db.t")),
     ],
