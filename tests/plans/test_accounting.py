@@ -56,6 +56,11 @@ def test_leaf_named_by_the_reader_is_not_left() -> None:
     assert left(account) == ["InsertIntoHadoopFsRelationCommand", "Scan csv"]
 
 
+def test_query_of_a_cursor_is_left() -> None:
+    assert left(opened(node("OpenCursor"))) == ["OpenCursor: its query"]
+    assert left(opened(node("FetchCursor"))) == []
+
+
 def test_leaf_whose_dataset_is_named_wrongly_is_left() -> None:
     other = Observed(DatasetName("file", "/lake/orders"))
     assert left(opened(scan("file:/lake/orders.csv")), (other,)) == ["Scan csv"]

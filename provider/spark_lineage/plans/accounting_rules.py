@@ -184,5 +184,7 @@ HIDDEN: Mapping[str, Hidden] = {
     "AlterTable": Hidden("the column that it renames", "listener", "TableChange$RenameColumn@"),
     # The plan has the ids of columns, and neither the source nor its columns.
     "MergeIntoHoodieTableCommand": Hidden("its source", "nothing"),
+    # A script may write the values of the rows that it fetches.
+    "OpenCursor": Hidden("its query", "nothing"),
 }
 """Commands whose plans say less than lineage needs."""
