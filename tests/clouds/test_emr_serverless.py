@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.clouds, pytest.mark.spark]
 OPERATOR = "lineage_emr:LineageEmrServerlessStartJobOperator"
+MISSING = (
+    "spark.eventLog.dir is not an absolute path on this machine, and is not read from elsewhere: event_log_dir is no "
+    "directory, and Spark fails a job that would log there: make it"
+)
 
 
 @pytest.fixture
@@ -137,13 +141,15 @@ def test_job_that_is_not_waited_for_is_a_job_of_its_own(run: Callable[..., Outco
     [
         ("", "", "the driver runs on another machine; set event_log_dir, or "),
         ("--conf spark.eventLog.enabled=false", None, "spark.eventLog.enabled is false"),
+        ("", "s3a://shop_aws@{bucket}/gone", MISSING),
+        ("", "s3a://shop_aws@no-bucket/logs", MISSING),
     ],
 )
 def test_start_and_end_say_why_no_log_is_read(
     parameters: str, directory: str | None, why: str, run: Callable[..., Outcome], aws: Any
 ) -> None:
     if directory is not None:
-        aws.bench.env["AIRFLOW__SPARK_LINEAGE__EVENT_LOG_DIR"] = directory
+        aws.bench.env["AIRFLOW__SPARK_LINEAGE__EVENT_LOG_DIR"] = directory.format(bucket=aws.bucket)
     outcome = run("succeed", parameters=parameters)
     assert outcome.error is None, outcome.printed
     start, end = aws.sent("shop.load")

@@ -182,7 +182,7 @@ ALL_DRIVERS = "s3a://aws_default@bucket/logs"
 
 
 @pytest.mark.parametrize("users", [{}, {"spark.eventLog.enabled": "true"}, {"spark.eventLog.compress": "false"}])
-def test_driver_elsewhere_without_a_directory_logs_in_that_of_all_drivers(users) -> None:
+def test_driver_elsewhere_without_a_directory_logs_in_that_of_all_drivers(users, tmp_path) -> None:
     injection = inject(users, deploy_mode="cluster", shared_directory=ALL_DRIVERS, why_not_copied=lambda _: "")
     assert injection.conf["spark.eventLog.enabled"] == "true"
     # The connection is Airflow's; Spark would take it for a key.
@@ -190,7 +190,18 @@ def test_driver_elsewhere_without_a_directory_logs_in_that_of_all_drivers(users)
     assert injection.conf["spark.eventLog.compression.codec"] == "zstd"
     assert users.items() <= injection.conf.items()
     assert (injection.places, injection.is_certain) == ((ALL_DRIVERS,), True)
-    assert inject(users, deploy_mode="cluster", shared_directory="/shared").directory == "/shared"
+    shared = str(tmp_path)
+    assert inject(users, deploy_mode="cluster", shared_directory=shared).directory == shared
+
+
+def test_driver_elsewhere_does_not_log_into_a_directory_that_is_not_there(tmp_path) -> None:
+    (tmp_path / "file").touch()
+    for name in ("gone", "file"):
+        injection = inject({}, deploy_mode="cluster", shared_directory=str(tmp_path / name))
+        assert (injection.conf, injection.places) == ({}, ())
+        assert injection.reason == (
+            f"event_log_dir {tmp_path / name} is no directory, and Spark fails a job that would log there: make it"
+        )
 
 
 @pytest.mark.parametrize(

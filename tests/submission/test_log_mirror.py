@@ -709,3 +709,12 @@ def test_a_connection_that_cannot_be_used_is_named_with_the_reason(
         "the connection my_aws cannot be used: no provider with a file system for gs:// is installed",
     }
     assert opened_with == []
+
+
+def test_a_directory_is_missing_only_where_its_store_says_so(store: str) -> None:
+    files = fsspec.filesystem("memory")
+    files.makedirs(f"{store}/logs")
+    put(f"{store}/a_file", b"")
+    found = {name: stored_event_log.is_missing(f"{store}/{name}", ()) for name in ("logs", "gone", "a_file")}
+    assert found == {"logs": False, "gone": True, "a_file": True}
+    assert not stored_event_log.is_missing("s3a://nobody@bucket/logs", ()), "nobody knows"

@@ -192,6 +192,10 @@ def inject_event_log(
     return EventLogInjection({**conf, **ours}, ours_alone, is_ours=True, programs_directory=programs)
 
 
+NO_DIRECTORY = "is no directory, and Spark fails a job that would log there: make it"
+"""What is wrong with an ``event_log_dir`` that does not exist."""
+
+
 def _shared_log(
     conf: Mapping[str, str],
     effective: Mapping[str, str],
@@ -208,6 +212,8 @@ def _shared_log(
     path, url, reason = _users_place(
         {**effective, **added}, "cluster", spark_version, why_not_copied, is_read_here=is_read_here
     )
+    if path is not None and not _PROGRAM_FILES.use(Path(path).is_dir):
+        reason = f"event_log_dir {path} {NO_DIRECTORY}"
     if reason:
         return EventLogInjection(dict(conf), None, reason=reason)
     added[_DIRECTORY] = split_connection(directory)[0]

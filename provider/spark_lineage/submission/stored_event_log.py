@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.launch.directory import DELIVERED, DELIVERED_JOB, split_connection
 from spark_lineage.plans.event_log_files import (
     HEAD_OF_LOG_BYTES,
@@ -67,6 +68,23 @@ def why_unreadable(url: str, webhdfs_urls: Sequence[str]) -> str:
     ):
         return "hdfs:// needs the address of WebHDFS (webhdfs_url in the extra of the connection), or libhdfs"
     return ""
+
+
+def is_missing(url: str, webhdfs_urls: Sequence[str]) -> bool:
+    """Whether it is certain that there is no directory at a URL; a store that does not answer is none that says so."""
+    found: list[str] = []
+
+    def look() -> None:
+        fs, root = open_file_system(url, webhdfs_urls)
+        found.append(fs.info(root or "/")["type"])
+
+    try:
+        BoundedRun(look, "spark-lineage-files").wait(ANSWER_SECONDS)
+    except FileNotFoundError:
+        return True
+    except Exception:
+        return False
+    return found == ["file"]
 
 
 def _protocol(scheme: str, webhdfs_urls: Sequence[str]) -> str:

@@ -19,8 +19,14 @@ from spark_lineage.emit.run_event import PRODUCER
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE, LineageProperties
-from spark_lineage.inject.task_injection import NoEvidenceError, TaskInjection, inject_session, inject_task
-from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
+from spark_lineage.inject.task_injection import (
+    NO_DIRECTORY,
+    NoEvidenceError,
+    TaskInjection,
+    inject_session,
+    inject_task,
+)
+from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory, remote_directory
 from spark_lineage.launch.launch import Launch, TaskKey, find_launch, indexed, launches_below, without_login
 from spark_lineage.launch.log import Guard, error_text
 from spark_lineage.launch.retention import remove_submitted
@@ -29,6 +35,7 @@ from spark_lineage.settings.places import DEFAULT_JAR, lineage_directory
 from spark_lineage.submission.declared import declared_lineage
 from spark_lineage.submission.event_channel import route_of
 from spark_lineage.submission.log_mirror import why_not_copied
+from spark_lineage.submission.stored_event_log import is_missing
 from spark_lineage.task.running import Running, notifications_of
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.sources import managers_of
@@ -264,6 +271,13 @@ class Prepared:
         self, launch: Launch, lineage: LineageProperties, submitter: Submitter, endpoints: Endpoints
     ) -> TaskInjection:
         settings, has_history = self.task.settings, bool(endpoints.history_server_url)
+        shared, webhdfs_urls = remote_directory(settings.event_log_dir), endpoints.webhdfs_urls
+
+        def why_not(url: str) -> str:
+            if why := why_not_copied(url, settings.event_log_from, webhdfs_urls, has_history=has_history):
+                return why
+            return f"event_log_dir {NO_DIRECTORY}" if url == shared and is_missing(url, webhdfs_urls) else ""
+
         if launch.session_id:
             injection = inject_session(lineage, submitter)
             self.adapter.inject(injection.prepared)
@@ -273,9 +287,7 @@ class Prepared:
             settings,
             self.adapter.arguments,
             submitter,
-            why_not_copied=lambda url: why_not_copied(
-                url, settings.event_log_from, endpoints.webhdfs_urls, has_history=has_history
-            ),
+            why_not_copied=why_not,
             guard=self.guard,
             why_alone=need.why_alone(self.made_with) if (need := self.events.listener_need) is not None else "",
         )
