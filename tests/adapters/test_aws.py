@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.adapters.adapter import AdaptedTask
-from spark_lineage.adapters.aws import properties_in
 from spark_lineage.adapters.emr import EmrContainerAdapter, EmrServerlessAdapter
 from spark_lineage.adapters.emr_steps import EmrStepsAdapter
 from spark_lineage.adapters.glue import GlueAdapter
+from spark_lineage.adapters.service import properties_in
 from spark_lineage.inject.preparation import PreparedArguments
 from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
 from spark_lineage.secrets.redaction import redact

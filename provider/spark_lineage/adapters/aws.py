@@ -6,12 +6,9 @@ A request is changed right before botocore checks it, as an event of the client;
 from __future__ import annotations
 
 import re
-import shlex
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 from spark_lineage.adapters.adapter import AdaptedTask, remote_submitter
@@ -30,7 +27,6 @@ _GENERATED = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}")
 _REPEATED = (
     "it has a client_request_token of its own: then each try has to make the same request, and what is added differs"
 )
-_CONF_OPTIONS = ("--conf", "-c")
 
 
 @dataclass(eq=False)
@@ -205,16 +201,6 @@ class AwsAdapter(ServiceAdapter):
             self.found[job_id] = (known[0], known[1])
             if self.observer is not None:
                 self.observer.waiting()
-
-
-def properties_in(arguments: str | Iterable[str]) -> dict[str, str]:
-    """Return the Spark properties among the arguments of ``spark-submit``; a text is taken apart as a shell does."""
-    parts: list[str] = []
-    with suppress(ValueError):
-        parts = shlex.split(arguments) if isinstance(arguments, str) else [str(each) for each in arguments]
-    given = [value for option, value in pairwise(parts) if option in _CONF_OPTIONS]
-    given += [part.removeprefix("--conf=") for part in parts if part.startswith("--conf=")]
-    return dict(pair.split("=", 1) for pair in given if "=" in pair)
 
 
 def as_arguments(conf: Mapping[str, Any]) -> SubmitArguments:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spark_lineage.adapters.aws import properties_in
+from spark_lineage.adapters.service import properties_in
 from spark_lineage.launch.directory import DELIVERED
 
 _CONF = "--conf"

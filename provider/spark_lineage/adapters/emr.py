@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from spark_lineage.adapters.aws import AwsAdapter, as_arguments, properties_in
+from spark_lineage.adapters.aws import AwsAdapter, as_arguments
+from spark_lineage.adapters.service import properties_in
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.launch.directory import DELIVERED_JOB
 

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from msgspec import structs
 from openlineage.client.uuid import generate_new_uuid
 
-from spark_lineage.adapters.aws import AwsAdapter, as_arguments, properties_in
+from spark_lineage.adapters.aws import AwsAdapter, as_arguments
+from spark_lineage.adapters.service import properties_in
 from spark_lineage.inject.properties import APP_RUN_ID, SubmitArguments
 from spark_lineage.launch.directory import remote_directory
 from spark_lineage.launch.launch import Part

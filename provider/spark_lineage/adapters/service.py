@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from spark_lineage.adapters.adapter import AdaptedTask, OperatorAdapter
@@ -14,6 +17,7 @@ from spark_lineage.secrets.redaction import remember_values
 
 # Of an answer that only lineage needs; it is asked for once.
 ANSWER_SECONDS = 3.0
+_CONF_OPTIONS = ("--conf", "-c")
 
 
 @dataclass(eq=False)
@@ -73,3 +77,13 @@ class ServiceAdapter(OperatorAdapter):
         self.seen_end = end
         if self.observer is not None:
             self.observer.waiting()
+
+
+def properties_in(arguments: str | Iterable[str]) -> dict[str, str]:
+    """Return the Spark properties among the arguments of ``spark-submit``; a text is taken apart as a shell does."""
+    parts: list[str] = []
+    with suppress(ValueError):
+        parts = shlex.split(arguments) if isinstance(arguments, str) else [str(each) for each in arguments]
+    given = [value for option, value in pairwise(parts) if option in _CONF_OPTIONS]
+    given += [part.removeprefix("--conf=") for part in parts if part.startswith("--conf=")]
+    return dict(pair.split("=", 1) for pair in given if "=" in pair)
