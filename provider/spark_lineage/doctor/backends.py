@@ -58,7 +58,8 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
             )
         return
     kinds = [str(each.get("type", "without a type")) for each in all_of(transport)]
-    named = f"connection {conn_id}" if (conn_id := airflow_connection()) else f"transport {', '.join(kinds)}"
+    conn_id = airflow_connection()
+    named = f"connection {conn_id}" if conn_id else f"transport {', '.join(kinds) or 'of its environment'}"
     yield ok(f"Airflow's OpenLineage provider is active, with the {named}")
     if "async_http" in kinds and not airflow.getboolean("openlineage", "execute_in_thread", fallback=False):
         yield bad(
