@@ -271,12 +271,12 @@ class Prepared:
         self, launch: Launch, lineage: LineageProperties, submitter: Submitter, endpoints: Endpoints
     ) -> TaskInjection:
         settings, has_history = self.task.settings, bool(endpoints.history_server_url)
-        shared, webhdfs_urls = remote_directory(settings.event_log_dir), endpoints.webhdfs_urls
 
         def why_not(url: str) -> str:
-            if why := why_not_copied(url, settings.event_log_from, webhdfs_urls, has_history=has_history):
+            urls, is_shared = endpoints.webhdfs_urls, url == remote_directory(settings.event_log_dir)
+            if why := why_not_copied(url, settings.event_log_from, urls, has_history=has_history):
                 return why
-            return f"event_log_dir {NO_DIRECTORY}" if url == shared and is_missing(url, webhdfs_urls) else ""
+            return f"event_log_dir {NO_DIRECTORY}" if is_shared and is_missing(url, urls) else ""
 
         if launch.session_id:
             injection = inject_session(lineage, submitter)
