@@ -146,6 +146,8 @@ def ran(
     # Not for its process: one of the LocalExecutor's, whose task was killed, may keep it from ending.
     dags_test = background.folder / "dags-test.log"
     background.wait_for("the DAG run", lambda: "DagRun Finished" in dags_test.read_text(errors="replace"))
+    # Under load, the DAG run may end before the process of its last task does.
+    background.wait_for("the end of reattached", lambda: _files(home, "cluster.reattached", "COMPLETE"))
     ran.logs = [log("reattached", 1), log("reattached", 2)]
     return ran
 
