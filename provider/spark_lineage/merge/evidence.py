@@ -242,9 +242,9 @@ class Evidence:
         # The event log of a running stream is going to be there.
         is_alone = not (state.executions or is_logged)
         self.unnamed_files = unnamed_files(self.runs) if is_alone else []
+        """An unread part for each run of the listener alone that reads files that no event names."""
         if is_alone:
             self.unnamed_tables += [part for run in self.runs.values() for part in _unread_calls(run)]
-        """An unread part for each run of the listener alone that reads files that no event names."""
         observed = observed_in(self.runs)
         changelogs = {one.dataset: _above(one.dataset) for one in observed if _is_changelog(one)}
         self._places = {**self._places, **changelogs}
